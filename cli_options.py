@@ -1,0 +1,141 @@
+"""Options that several commands share, and how a launch is told from pathtrace's own words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from pathtrace.tracer.errors import BadInput
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+EXAMPLE = "pathtrace check -- python -m sglang.launch_server --model-path DIR"
+
+
+class LaunchCommand(click.Command):
+    """A command that takes a launch after ``--``, and nothing but its own options before it.
+
+    What follows ``--`` is never read as an option of pathtrace; what precedes it is never read as part
+    of the launch, so a misspelt option is an error and not a word of the launch.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse pathtrace's own options and keep the launch as it was written."""
+        separated = "--" in args
+        own = args[: args.index("--")] if separated else list(args)
+        try:
+            parsed, _, _ = self.make_parser(ctx).parse_args(list(own))
+        except click.NoSuchOption as error:
+            if separated:
+                raise
+            raise click.UsageError(f"{error.message} Options of the server go after `--`: {EXAMPLE}", ctx) from error
+        stray = parsed.get("launch")
+        if isinstance(stray, tuple | list) and stray and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"{stray[0]!r} is no option of pathtrace; the launch goes after `--`: {EXAMPLE}", ctx
+            )
+        return super().parse_args(ctx, args)
+
+
+class TreesCommand(click.Command):
+    """A command whose ``--sglang`` takes several trees at once: ``--sglang A B --sglang C``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat ``--sglang`` before every further tree that follows one."""
+        spelled: list[str] = []
+        in_trees = False
+        for word, previous in zip(args, ["", *args], strict=False):
+            if word.startswith("-"):
+                in_trees = word == "--sglang" or word.startswith("--sglang=")
+            elif in_trees and previous != "--sglang":
+                spelled.append("--sglang")
+            spelled.append(word)
+        return super().parse_args(ctx, spelled)
+
+
+def launch_argument(function: Function) -> Function:
+    """The words after ``--``."""
+    return click.argument("launch", nargs=-1, type=click.UNPROCESSED, metavar="-- LAUNCH...")(function)
+
+
+def tree_option(*, several: bool = False) -> Callable[[Function], Function]:
+    """``--sglang``, once or repeated."""
+    return click.option(
+        "--sglang",
+        "trees" if several else "tree",
+        metavar="TREE..." if several else "TREE",
+        multiple=several,
+        default=("installed",) if several else "installed",
+        show_default=True,
+        help="A directory, a .whl file, `installed`, a release (0.5.9), or PATH@REV.",
+    )
+
+
+def shared_options(function: Function) -> Function:
+    """The interpreter, the environment and the facts: what every command takes."""
+    options = (
+        click.option("--python", metavar="PYTHON", help="Interpreter whose `installed` tree is meant."),
+        click.option("--env", metavar="K=V", multiple=True, help="A variable of the server; repeatable."),
+        click.option("--env-file", type=_existing_file(), help="A file of K=V lines."),
+        click.option("--inherit-env", is_flag=True, help="Let the server see this shell's environment."),
+        click.option("--assume", metavar="K=V", multiple=True, help="A fact: sm=90, gpus=8, hf.KEY=VALUE; repeatable."),
+        output_file_option,
+    )
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), function)
+
+
+def config_options(function: Function) -> Function:
+    """The configs of the model and of the draft model."""
+    kind = click.Path(exists=True)
+    model = click.option("--model-config", metavar="PATH", type=kind, help="config.json of the model.")
+    draft = click.option("--draft-config", metavar="PATH", type=kind, help="config.json of the draft model.")
+    return model(draft(function))
+
+
+def format_option(*formats: str) -> Callable[[Function], Function]:
+    """``--output-format``; the first one is the default."""
+    return click.option("--output-format", type=click.Choice(formats), default=formats[0], show_default=True)
+
+
+def output_file_option(function: Function) -> Function:
+    """``--output-file``: the report goes there, whole or not at all."""
+    return click.option("--output-file", metavar="FILE", help="Write the report there; - is stdout.")(function)
+
+
+def cache_option(function: Function) -> Function:
+    """``--no-cache``."""
+    return click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")(function)
+
+
+def _existing_file() -> click.Path:
+    return click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def facts(assume: Sequence[str]) -> Mapping[str, str]:
+    """``--assume K=V`` as a mapping; a later one of the same name wins.
+
+    Raises:
+        BadInput: one is not K=V.
+    """
+    found: dict[str, str] = {}
+    for each in assume:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise BadInput(f"--assume {each!r} is not K=V; write for example --assume sm=90")
+        found[name.strip()] = value
+    return found
+
+
+def expected_class(expect: str | None) -> str | None:
+    """``--expect CLASS``, checked.
+
+    Raises:
+        BadInput: it is empty.
+    """
+    if expect is not None and not expect.strip():
+        raise BadInput("--expect needs the name of a class, for example --expect EAGLEWorkerV2")
+    return None if expect is None else expect.strip()

@@ -1,0 +1,1 @@
+"""Renderers: one answer in, one format out. Nothing here computes an answer."""

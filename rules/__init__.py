@@ -1,0 +1,1 @@
+"""Verdicts about an answer: one rule, one file."""

@@ -1,0 +1,91 @@
+"""What real releases did for real launches (recorded by executing them, see README.md) must be the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pathtrace.tracer.launches_file import LaunchLine, read_launches
+
+if TYPE_CHECKING:
+    from pathtrace.tracer.answer import Answer
+    from pathtrace.tracer.tree.model import Tree
+
+HERE = Path(__file__).parent
+MACHINE = {"device": "cuda", "sm": "90", "gpus": "8", "gpu_memory_mib": "81559"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One launch on one release, and what that release did."""
+
+    release: str
+    launch: LaunchLine
+    wanted: dict[str, Any]
+
+
+def cells() -> Iterator[Cell]:
+    launches = {
+        line.id: line
+        for file in ("launches.jsonl", "more_launches.jsonl")
+        for line in read_launches(HERE / file)
+        if isinstance(line, LaunchLine)
+    }
+    for file in ("truth.json", "more_truth.json"):
+        for release, rows in json.loads((HERE / file).read_text("utf-8")).items():
+            for launch_id, wanted in rows.items():
+                yield Cell(release, launches[launch_id], wanted)
+
+
+def ask(tree: Tree, line: LaunchLine) -> Answer:
+    from pathtrace.tracer.check import CheckRequest, check
+    from pathtrace.tracer.launch.environment import merge_environment
+    from pathtrace.tracer.launch.parse import parse_launch
+
+    launch = replace(parse_launch(line.words), env=line.env)
+    return check(
+        CheckRequest(
+            tree=tree,
+            launch=launch,
+            environment=merge_environment(launch, (), None, None),
+            model_config=line.model_config,
+            draft_config=line.draft_config,
+            assume=MACHINE,
+            expect=None,
+            changes=False,
+            shell=None,
+            cache=False,
+        )
+    )
+
+
+def seen(answer: Answer) -> dict[str, Any]:
+    """The answer in the form of the records."""
+    if answer.refusal is not None:
+        refusal = answer.refusal
+        return {
+            "outcome": answer.outcome,
+            "phase": refusal.phase,
+            "exception": refusal.exception,
+            # argparse words its errors differently from one Python to the next
+            "message": None if refusal.phase == "parse" else refusal.message,
+        }
+    return {
+        "outcome": answer.outcome,
+        "worker": answer.worker and answer.worker.cls,
+        "module": answer.worker and answer.worker.module,
+        "loop": answer.event_loop,
+        "topk": answer.resolved.get("speculative_eagle_topk"),
+        "steps": answer.resolved.get("speculative_num_steps"),
+        "draft_tokens": answer.resolved.get("speculative_num_draft_tokens"),
+    }
+
+
+@pytest.mark.parametrize("cell", list(cells()), ids=lambda cell: f"{cell.release}-{cell.launch.id}")
+def test_answer_is_what_the_release_did(cell: Cell, tree: Callable[[str], Tree]) -> None:
+    assert seen(ask(tree(cell.release), cell.launch)) == cell.wanted

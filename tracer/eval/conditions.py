@@ -1,0 +1,200 @@
+"""Conditions and guarded values as multi-terminal decision diagrams.
+
+A condition is ``True``, ``False`` or a :class:`Guarded` whose terminals are booleans. A guarded value
+is the same diagram with any terminals: ``overlap -> EAGLEWorkerV2, otherwise EAGLEWorker``. Diagrams
+are ordered by atom and hash-consed, so equal conditions are the same object, a condition tested twice
+decides itself the second time, and merging two states costs one ``ite`` per changed variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_SCALARS = frozenset({bool, int, float, str, bytes, type(None)})
+
+
+class Atom:
+    """One undecided question: its text as the tree writes it, and the facts it waits for."""
+
+    __slots__ = ("file", "index", "line", "roots", "text")
+
+    def __init__(self, index: int, text: str, roots: frozenset[str], file: str, line: int) -> None:
+        self.index = index
+        self.text = text
+        self.roots = roots
+        self.file = file
+        self.line = line
+
+
+class Guarded:
+    """A diagram node: ``hi`` where the atom holds, ``lo`` where it does not."""
+
+    __slots__ = ("atom", "hi", "lo")
+
+    def __init__(self, atom: Atom, hi: Any, lo: Any) -> None:
+        self.atom = atom
+        self.hi = hi
+        self.lo = lo
+
+
+def _key(value: Any) -> Any:
+    kind = type(value)
+    if kind in _SCALARS:
+        return (kind, value)
+    if kind is tuple:
+        return (tuple, tuple(_key(item) for item in value))
+    return id(value)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two terminals are the same value (by type and value for scalars, else by identity)."""
+    return left is right or (type(left) is type(right) and _key(left) == _key(right))
+
+
+class Conditions:
+    """The diagrams of one evaluation: atoms by key, unique nodes, memoised operations."""
+
+    def __init__(self) -> None:
+        self.atoms: dict[str, Atom] = {}
+        self._nodes: dict[Any, Guarded] = {}
+        self._ite: dict[Any, Any] = {}
+        self._restrict: dict[Any, Any] = {}
+
+    def atom(self, key: str, text: str, roots: frozenset[str], file: str = "", line: int = 0) -> Guarded:
+        """The condition "``key`` holds"; the same key gives the same condition."""
+        found = self.atoms.get(key)
+        if found is None:
+            found = self.atoms[key] = Atom(len(self.atoms), text, roots, file, line)
+        node: Guarded = self._node(found, True, False)
+        return node
+
+    def _node(self, atom: Atom, hi: Any, lo: Any) -> Any:
+        if same(hi, lo):
+            return hi
+        key = (atom.index, _key(hi), _key(lo))
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = Guarded(atom, hi, lo)
+        return node
+
+    def ite(self, test: Any, then: Any, other: Any) -> Any:
+        """``then`` where ``test`` holds, ``other`` elsewhere."""
+        if test is True:
+            return then
+        if test is False:
+            return other
+        if same(then, other):
+            return then
+        if then is True and other is False:
+            return test
+        key = (id(test), _key(then), _key(other))
+        found = self._ite.get(key)
+        if found is not None:
+            return found[0]
+        top: Atom = test.atom
+        for value in (then, other):
+            if type(value) is Guarded and value.atom.index < top.index:
+                top = value.atom
+        parts = [
+            (value.hi, value.lo) if type(value) is Guarded and value.atom is top else (value, value)
+            for value in (test, then, other)
+        ]
+        (th, tl), (ah, al), (bh, bl) = parts
+        result = self._node(top, self.ite(th, ah, bh), self.ite(tl, al, bl))
+        self._ite[key] = (result, test, then, other)  # the operands stay alive: ids are keys
+        return result
+
+    def negation(self, test: Any) -> Any:
+        """Where ``test`` does not hold."""
+        return self.ite(test, False, True)
+
+    def both(self, left: Any, right: Any) -> Any:
+        """Where both hold."""
+        return self.ite(left, right, False)
+
+    def either(self, left: Any, right: Any) -> Any:
+        """Where one holds or both."""
+        return self.ite(left, True, right)
+
+    def implies(self, care: Any, test: Any) -> bool:
+        """Whether ``test`` holds wherever ``care`` does."""
+        return self.both(care, self.negation(test)) is False
+
+    def restrict(self, value: Any, care: Any) -> Any:
+        """A simpler value that equals ``value`` wherever ``care`` holds (Coudert and Madre's restrict)."""
+        if type(value) is not Guarded or type(care) is not Guarded:
+            return value
+        key = (id(value), id(care))
+        found = self._restrict.get(key)
+        if found is not None:
+            return found[0]
+        if care.atom.index < value.atom.index:
+            result = self.restrict(value, self.either(care.hi, care.lo))
+        elif value.atom.index < care.atom.index:
+            result = self._node(value.atom, self.restrict(value.hi, care), self.restrict(value.lo, care))
+        elif care.hi is False:
+            result = self.restrict(value.lo, care.lo)
+        elif care.lo is False:
+            result = self.restrict(value.hi, care.hi)
+        else:
+            result = self._node(
+                value.atom, self.restrict(value.hi, care.hi), self.restrict(value.lo, care.lo)
+            )
+        self._restrict[key] = (result, value, care)
+        return result
+
+    def cases(self, value: Any) -> list[tuple[Any, Any]]:
+        """``(condition, terminal)`` for each distinct terminal; the conditions exclude each other."""
+        if type(value) is not Guarded:
+            return [(True, value)]
+        found: dict[Any, list[Any]] = {}
+        memo: dict[int, dict[Any, Any]] = {}
+
+        def walk(node: Any) -> dict[Any, Any]:
+            if type(node) is not Guarded:
+                key = _key(node)
+                found.setdefault(key, [node])
+                return {key: True}
+            known = memo.get(id(node))
+            if known is None:
+                hi, lo = walk(node.hi), walk(node.lo)
+                known = memo[id(node)] = {
+                    key: self._node(node.atom, hi.get(key, False), lo.get(key, False))
+                    for key in {**hi, **lo}
+                }
+            return known
+
+        conditions = walk(value)
+        return [(conditions[key], terminal[0]) for key, terminal in found.items()]
+
+    def cubes(self, test: Any, most: int = 4) -> Iterator[tuple[tuple[Atom, bool], ...]]:
+        """Conjunctions of atoms under which ``test`` holds, at most ``most`` of them."""
+        left = most
+
+        def walk(node: Any, path: tuple[tuple[Atom, bool], ...]) -> Iterator[tuple[tuple[Atom, bool], ...]]:
+            nonlocal left
+            if left <= 0 or node is False:
+                return
+            if node is True:
+                left -= 1
+                yield path
+                return
+            yield from walk(node.hi, (*path, (node.atom, True)))
+            yield from walk(node.lo, (*path, (node.atom, False)))
+
+        yield from walk(test, ())
+
+    @staticmethod
+    def support(value: Any) -> dict[int, Atom]:
+        """The atoms that a diagram depends on, by index."""
+        found: dict[int, Atom] = {}
+        seen: set[int] = set()
+        stack = [value]
+        while stack:
+            node = stack.pop()
+            if type(node) is Guarded and id(node) not in seen:
+                seen.add(id(node))
+                found[node.atom.index] = node.atom
+                stack += (node.hi, node.lo)
+        return found

@@ -1,0 +1,358 @@
+"""State that can be forked and merged.
+
+Every write goes through :meth:`Heap.store`, which journals the old value. At an undecided condition
+each branch runs from the same state, its changes are taken down and undone, and the states are merged:
+a slot that differs becomes a guarded value. A branch that leaves early (return, break, continue, raise)
+waits, with its changes, in the frame that will catch it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pathtrace.tracer.eval.conditions import Conditions, Guarded
+from pathtrace.tracer.eval.values import ABSENT, Unknown
+
+MOST_CASES = 48
+MOST_TERMINALS = 12
+LEAVES = {"return": ("function",), "break": ("loop",), "continue": ("iteration",)}
+
+
+class Signal:
+    """A statement that leaves its block: ``return``, ``break`` or ``continue``."""
+
+    __slots__ = ("kind", "value")
+
+    def __init__(self, kind: str, value: Any = None) -> None:
+        self.kind = kind
+        self.value = value
+
+
+class Raised(Exception):
+    """An exception of the evaluated code. ``exc`` is its instance, ``file:line`` where it was raised."""
+
+    def __init__(self, exc: Any, file: str, line: int) -> None:
+        super().__init__(exc)
+        self.exc = exc
+        self.file = file
+        self.line = line
+
+
+class Dead(Exception):
+    """No path goes on from here: every case has left for a frame further out."""
+
+
+class Write:
+    """Who wrote a slot: a line, the branch it stood under, and the reads that made the value.
+
+    ``leaf`` is set where the value enters from outside (a flag, a variable, a config key, a default);
+    ``parts`` where states were merged.
+    """
+
+    __slots__ = ("ctrl", "file", "leaf", "line", "parts", "r0", "r1", "seq")
+
+    def __init__(self, seq: int, file: str, line: int, ctrl: Any, r0: int, r1: int) -> None:
+        self.seq = seq
+        self.file = file
+        self.line = line
+        self.ctrl = ctrl
+        self.r0 = r0
+        self.r1 = r1
+        self.leaf: tuple[str, str] | None = None
+        self.parts: tuple[Any, ...] = ()
+
+
+class Frame:
+    """Somewhere early exits are caught: a function, loop, iteration or ``try``."""
+
+    __slots__ = ("kind", "mark", "pending")
+
+    def __init__(self, kind: str, mark: int) -> None:
+        self.kind = kind
+        self.mark = mark
+        self.pending: list[Pending] = []
+
+
+class Pending:
+    """An early exit under a condition, with the changes made since its frame began."""
+
+    __slots__ = ("diff", "test", "value")
+
+    def __init__(self, test: Any, value: Any, diff: dict[Any, Any]) -> None:
+        self.test = test
+        self.value = value
+        self.diff = diff
+
+
+class Heap:
+    """The journal, the path condition and the frames."""
+
+    def __init__(self) -> None:
+        self.conditions = Conditions()
+        self.pc: Any = True
+        self.trail: list[tuple[dict[Any, Any], Any, Any, Any]] = []
+        self.writers: dict[tuple[int, Any], Any] = {}
+        self.keep: list[Any] = []
+        self.frames: list[Frame] = []
+        self.reads: list[tuple[int, Any]] = []
+        self.seq = 0
+        self.file = ""
+        self.line = 0
+        self.ctrl: Any = None
+
+    # ------------------------------------------------------------------ writing
+    def tick(self) -> int:
+        """The next number in the order of events."""
+        self.seq += 1
+        return self.seq
+
+    def written(self, r0: int) -> Write:
+        """A record of a write on the current line whose value was made from the reads since ``r0``."""
+        self.seq += 1
+        return Write(self.seq, self.file, self.line, self.ctrl, r0, len(self.reads))
+
+    def store(self, slots: dict[Any, Any], key: Any, value: Any, write: Any = None) -> None:
+        """Set ``slots[key]``, journalled."""
+        where = (id(slots), key)
+        self.trail.append((slots, key, slots.get(key, ABSENT), self.writers.get(where)))
+        slots[key] = value
+        self.writers[where] = write
+
+    def undo(self, mark: int) -> None:
+        """Take back every write since ``mark``."""
+        trail, writers = self.trail, self.writers
+        while len(trail) > mark:
+            slots, key, old, write = trail.pop()
+            slots[key] = old
+            writers[(id(slots), key)] = write
+            self.keep.append(slots)
+
+    def diff(self, mark: int) -> dict[Any, Any]:
+        """The slots written since ``mark`` with their current values."""
+        writers = self.writers
+        found: dict[Any, Any] = {}
+        for slots, key, _old, _write in self.trail[mark:]:
+            where = (id(slots), key)
+            if where not in found:
+                found[where] = (slots, key, slots.get(key, ABSENT), writers.get(where))
+        return found
+
+    # ------------------------------------------------------------------ forking
+    def frame_for(self, kinds: tuple[str, ...]) -> Frame:
+        """The innermost frame of one of these kinds."""
+        for frame in reversed(self.frames):
+            if frame.kind in kinds:
+                return frame
+        raise LookupError(kinds)
+
+    def leave(self, kinds: tuple[str, ...], value: Any) -> None:
+        """Put the current path, which ends here, into the frame that catches it."""
+        frame = self.frame_for(kinds)
+        frame.pending.append(Pending(self.pc, value, self.diff(frame.mark)))
+
+    def feasible(self, test: Any) -> Any:
+        """The path condition and ``test``; False where they exclude each other."""
+        return self.conditions.both(self.pc, test)
+
+    def fork(self, cases: Sequence[tuple[Any, Callable[[], Any]]]) -> Any:
+        """Run each case from the current state under its condition; merge states and results.
+
+        A case that returns a :class:`Signal` or raises leaves; if all leave, so does :class:`Dead`.
+        """
+        conditions = self.conditions
+        base = self.pc
+        possible = [(path, thunk) for test, thunk in cases if (path := conditions.both(base, test)) is not False]
+        if not possible:
+            raise Dead
+        if len(possible) == 1:
+            return possible[0][1]()
+        outcomes: list[tuple[Any, Any, dict[Any, Any]]] = []
+        file, line, ctrl = self.file, self.line, self.ctrl
+        depth = len(self.frames)
+        for path, thunk in possible:
+            self.pc = path
+            mark = len(self.trail)
+            try:
+                result = thunk()
+                if type(result) is Signal:
+                    self.leave(LEAVES[result.kind], result.value)
+                else:
+                    outcomes.append((self.pc, result, self.diff(mark)))
+            except Raised as raised:
+                del self.frames[depth:]
+                self.leave(("try", "root"), raised)
+            except Dead:
+                del self.frames[depth:]
+            self.undo(mark)
+            self.file, self.line, self.ctrl = file, line, ctrl
+        if not outcomes:
+            self.pc = base
+            raise Dead
+        return self.merge(outcomes)
+
+    def merge(self, outcomes: list[tuple[Any, Any, dict[Any, Any]]]) -> Any:
+        """Join states given as differences from the current one; the result is guarded likewise."""
+        conditions = self.conditions
+        care = False
+        for test, _value, _diff in outcomes:
+            care = conditions.either(care, test)
+        self.pc = care
+        if len(outcomes) == 1:
+            _test, value, diff = outcomes[0]
+            for slots, key, new, write in diff.values():
+                self.store(slots, key, new, write)
+            return value
+        tests = [conditions.restrict(test, care) for test, _value, _diff in outcomes]
+        places: dict[Any, tuple[dict[Any, Any], Any]] = {}
+        for _test, _value, diff in outcomes:
+            for where, (slots, key, _new, _write) in diff.items():
+                places.setdefault(where, (slots, key))
+        for where, (slots, key) in places.items():
+            current = slots.get(key, ABSENT)
+            news, writes = [], []
+            for _test, _value, diff in outcomes:
+                entry = diff.get(where)
+                news.append(current if entry is None else entry[2])
+                write = self.writers.get(where) if entry is None else entry[3]
+                if write is not None and write not in writes:
+                    writes.append(write)
+            if key == "" and type(current) is tuple:
+                value = self.merge_lists(tests, news, current)
+            else:
+                value = self.choose(tests, news)
+            write = writes[0] if len(writes) == 1 else None
+            if len(writes) > 1:
+                write = Write(self.tick(), self.file, self.line, self.ctrl, 0, 0)
+                write.parts = tuple(writes)
+            self.store(slots, key, value, write)
+        return self.choose(tests, [value for _test, value, _diff in outcomes])
+
+    def choose(self, tests: list[Any], values: list[Any]) -> Any:
+        """The guarded value: ``values[i]`` where ``tests[i]`` holds.
+
+        Several unknown values become one: they are equally unknown, and keeping them apart would
+        multiply the cases of everything made from them.
+        """
+        if not any(type(value) is Unknown or type(value) is Guarded for value in values):
+            return self._join(tests, values)
+        unknowns = {}
+        count = 0
+        for value in values:
+            if type(value) is Unknown:
+                unknowns[value.text] = value
+                count += 1
+            elif type(value) is Guarded:
+                for _test, leaf in self.conditions.cases(value):
+                    count += 1
+                    if type(leaf) is Unknown:
+                        unknowns[leaf.text] = leaf
+        if len(unknowns) > 1 or count > MOST_TERMINALS:
+            roots = frozenset(root for unknown in unknowns.values() for root in unknown.roots)
+            one = Unknown(f"value #{self.tick()} of {self.file}:{self.line}", roots)
+            values = [self._forget(value, one, count > 4 * MOST_TERMINALS) for value in values]
+        return self._join(tests, values)
+
+    def _forget(self, value: Any, one: Unknown, everything: bool) -> Any:
+        if type(value) is Unknown or everything and type(value) is Guarded:
+            return one
+        if type(value) is not Guarded:
+            return value
+        result: Any = one
+        for test, leaf in self.conditions.cases(value):
+            if type(leaf) is not Unknown:
+                result = self.conditions.ite(test, leaf, result)
+        return result
+
+    def _join(self, tests: list[Any], values: list[Any]) -> Any:
+        result = values[-1]
+        for test, value in zip(reversed(tests[:-1]), reversed(values[:-1]), strict=True):
+            result = self.conditions.ite(test, value, result)
+        return result
+
+    def merge_lists(self, tests: list[Any], news: list[Any], base: tuple[Any, ...]) -> Any:
+        """Merge list contents that grew from a common start: elements under conditions, in order."""
+        from pathtrace.tracer.eval.values import Maybe
+
+        if any(type(new) is not tuple for new in news):
+            return self.choose(tests, news)
+        common = 0
+        shortest = min(len(new) for new in news)
+        while common < shortest and all(new[common] is news[0][common] for new in news):
+            common += 1
+        merged = list(news[0][:common])
+        for test, new in zip(tests, news, strict=True):
+            for item in new[common:]:
+                if type(item) is Maybe:
+                    merged.append(Maybe(self.conditions.both(test, item.test), item.value))
+                else:
+                    merged.append(Maybe(test, item))
+        return tuple(merged)
+
+    # ------------------------------------------------------------------ frames
+    def run_frame(self, kind: str, thunk: Callable[[], Any]) -> Any:
+        """Run ``thunk`` in a frame and merge the early exits that it caught into its result.
+
+        The thunk's own result counts where no early exit was taken. Raises :class:`Dead` where
+        nothing reaches the end.
+        """
+        mark = len(self.trail)
+        frame = Frame(kind, mark)
+        self.frames.append(frame)
+        depth = len(self.frames)
+        alive = True
+        value: Any = None
+        try:
+            value = thunk()
+            if type(value) is Signal and frame.pending:
+                if LEAVES[value.kind] == (kind,):
+                    value = value.value
+                else:
+                    self.leave(LEAVES[value.kind], value.value)
+                    alive = False
+        except Dead:
+            alive = False
+            if not frame.pending:
+                raise
+        finally:
+            del self.frames[depth - 1 :]
+        if not frame.pending:
+            return value
+        outcomes = [(pending.test, pending.value, pending.diff) for pending in frame.pending]
+        if alive:
+            outcomes.append((self.pc, value, self.diff(mark)))
+        self.undo(mark)
+        return self.merge(outcomes)
+
+    # ------------------------------------------------------------------ guarded values
+    def split(self, value: Any) -> list[tuple[Any, Any]]:
+        """The cases of a value that the path condition allows."""
+        value = self.conditions.restrict(value, self.pc)
+        if type(value) is not Guarded:
+            return [(True, value)]
+        cases = [
+            (test, terminal)
+            for test, terminal in self.conditions.cases(value)
+            if self.conditions.both(self.pc, test) is not False
+        ]
+        if len(cases) > MOST_CASES:
+            roots = frozenset(
+                root for atom in self.conditions.support(value).values() for root in atom.roots
+            )
+            return [(True, Unknown(f"one of {len(cases)} values at {self.file}:{self.line}", roots))]
+        return cases
+
+    def lift(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function`` for every combination of the cases of its arguments."""
+        for index, arg in enumerate(args):
+            if type(arg) is Guarded:
+                cases = self.split(arg)
+                if len(cases) == 1:
+                    return self.lift(function, *args[:index], cases[0][1], *args[index + 1 :])
+                return self.fork(
+                    [
+                        (test, lambda leaf=leaf: self.lift(function, *args[:index], leaf, *args[index + 1 :]))
+                        for test, leaf in cases
+                    ]
+                )
+        return function(*args)

@@ -1,0 +1,210 @@
+"""Model configurations as transformers gives them: what config.json says, and nothing else is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pathtrace.tracer.eval.operators import roots_of, show
+from pathtrace.tracer.eval.values import (
+    ABSENT,
+    Args,
+    ClassV,
+    DictV,
+    External,
+    Instance,
+    Native,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from pathtrace.tracer.eval.machine import Machine
+
+_PLAIN_DICTS = frozenset({"quantization_config", "rope_scaling", "rope_parameters", "generation_config", "auto_map", "id2label", "label2id", "compression_config"})
+
+# Read by transformers from config.json itself, before it knows the class, to find remote code:
+# no configuration class defines it (AutoConfig.from_pretrained: ``"auto_map" in config_dict``).
+_FILE_ONLY = frozenset({"auto_map"})
+
+
+def config_object(m: Machine, data: dict[str, Any] | None, label: str, cls: Any = None) -> Instance:
+    """A configuration object: keys of ``data`` are attributes; any other attribute is unknown.
+
+    ``label`` names it in conditions (``hf``, ``draft``); ``data`` None means that no file was given.
+    """
+    obj = Instance(cls if cls is not None else External("transformers.PretrainedConfig"))
+    obj.slots["*config*"] = (label, data is not None)
+    for key, value in (data or {}).items():
+        write = m.written(len(m.reads))
+        write.leaf = ("config", f"{label}.{key}")
+        m.writers[(id(obj.slots), key)] = write
+        if isinstance(value, dict) and key.endswith("_config") and key not in _PLAIN_DICTS:
+            obj.slots[key] = config_object(m, value, f"{label}.{key}")
+        else:
+            obj.slots[key] = m.lower(value)
+    return obj
+
+
+def config_attribute(m: Machine, obj: Instance, name: str) -> Any:
+    """An attribute of a configuration; ABSENT for keys that the file has (the usual look-up finds them)."""
+    label, given = obj.slots["*config*"]
+    if obj.slots.get(name, ABSENT) is not ABSENT and not name.startswith("*"):
+        return ABSENT
+    if name in ("get", "items", "keys", "values", "to_dict", "update", "__getitem__", "__contains__", "pop", "setdefault", "__iter__"):
+        return Native(name, lambda mm, args: _as_dict(mm, obj, name, args))
+    if name in ("get_text_config", "to_diff_dict", "save_pretrained", "to_json_string"):
+        if name == "get_text_config":
+            return Native(name, lambda mm, args: _text_config(mm, obj))
+        return Native(name, lambda mm, args: Unknown(f"{label}.{name}()", frozenset({label})))
+    if isinstance(obj.cls, ClassV):
+        for base in obj.cls.mro:
+            if isinstance(base, ClassV) and name in base.slots:
+                return ABSENT
+    if name == "__dict__":
+        return _view(m, obj)
+    if name == "__class__" or (name in _FILE_ONLY and given and f"{label}.{name}" not in m.facts):
+        return ABSENT
+    return absent_key(m, label, name, given)
+
+
+def absent_key(m: Machine, label: str, name: str, given: bool) -> Any:
+    """A key that config.json does not have: unknown, unless ``--assume hf.KEY=VALUE`` says it."""
+    fact = m.facts.get(f"{label}.{name}", ABSENT)
+    if fact is not ABSENT:
+        m.facts_used.add(f"{label}.{name}")
+        return m.lower(fact)
+    root = f"{label}.{name}" if given else f"{label} config"
+    return Unknown(f"{label}.{name}", frozenset({root}))
+
+
+def _view(m: Machine, obj: Instance) -> DictV:
+    label, _given = obj.slots["*config*"]
+    view = DictV({key: value for key, value in obj.slots.items() if not key.startswith("*")})
+    view.havoc[f"{label}.*"] = True
+    return view
+
+
+def _as_dict(m: Machine, obj: Instance, name: str, args: Args) -> Any:
+    if name == "update" and args.pos:
+        source = args.pos[0]
+        if type(source) is DictV:
+            for key, value in source.slots.items():
+                if isinstance(key, str) and value is not ABSENT:
+                    m.store(obj.slots, key, value, m.written(len(m.reads)))
+        return None
+    view = _view(m, obj)
+    if name == "to_dict":
+        return view
+    if name == "__contains__":
+        return m.contains(view, args.pos[0])
+    if name == "__getitem__":
+        return m.get_item(view, args.pos[0])
+    if name == "get" and args.pos and isinstance(args.pos[0], str):
+        return m.get_attr(obj, args.pos[0])
+    return m.call(m.get_attr(view, name), args)
+
+
+def _text_config(m: Machine, obj: Instance) -> Any:
+    value = obj.slots.get("text_config", ABSENT)
+    if value is not ABSENT:
+        return value
+    label, _given = obj.slots["*config*"]
+    return Unknown(f"{label}.get_text_config()", frozenset({f"{label}.text_config"}))
+
+
+# ---------------------------------------------------------------- loading
+def _from_pretrained(m: Machine, args: Args) -> Any:
+    """``AutoConfig.from_pretrained(path)``: the configuration of that path, if it was given."""
+    path = args.pos[0] if args.pos else args.kw.get("pretrained_model_name_or_path", args.kw.get("model"))
+    return m.lift(lambda leaf: load(m, leaf, None), path)
+
+
+def load(m: Machine, path: Any, cls: ClassV | None) -> Any:
+    """The configuration object for a model path (``cls``: the tree's own configuration class)."""
+    finder = m.external_state.get("config_for")
+    text = m.text_of(path)
+    if not isinstance(text, str) or finder is None:
+        return config_object(m, None, "hf")
+    label, data = finder(text)
+    if cls is None:
+        memo = m.external_state.setdefault("configs", {})
+        return config_object(m, data, label) if (label, id(data)) not in memo else memo[(label, id(data))]
+    obj = config_object(m, None, label, cls)
+    obj.slots["*config*"] = (label, data is not None)
+    given = Args([], {key: m.lower(value) for key, value in (data or {}).items()})
+    from pathtrace.tracer.eval.calls import call
+    from pathtrace.tracer.eval.objects import find_in_class
+    from pathtrace.tracer.eval.values import BoundV
+
+    init = find_in_class(m, cls, "__init__")
+    if init is not ABSENT:
+        if data is None:
+            given.star_unknown = Unknown(f"{label} config", frozenset({f"{label} config"}))
+        call(m, BoundV(init, obj), given)
+    else:
+        _init_config(m, obj, given)
+    for key, value in (data or {}).items():
+        if obj.slots.get(key, ABSENT) is ABSENT:
+            m.store(obj.slots, key, m.lower(value))
+    return obj
+
+
+def _init_config(m: Machine, obj: Instance, args: Args) -> None:
+    """``PretrainedConfig.__init__``: keyword arguments become attributes."""
+    obj.slots.setdefault("*config*", ("config", True))
+    for key, value in args.kw.items():
+        m.store(obj.slots, key, value, args.kw_from.get(key))
+
+
+def config_class_attribute(m: Machine, cls: ClassV, name: str) -> Any:
+    """Class methods of the tree's own configuration classes."""
+    if name == "from_pretrained":
+        return Native(name, lambda mm, args: mm.lift(lambda leaf: load(mm, leaf, cls), args.pos[0] if args.pos else None))
+    if name == "from_dict":
+        def from_dict(mm: Machine, args: Args) -> Any:
+            source = args.pos[0]
+            kw = {key: value for key, value in source.slots.items() if isinstance(key, str) and value is not ABSENT} if type(source) is DictV else {}
+            return mm.call(cls, Args([], kw))
+
+        return Native(name, from_dict)
+    return ABSENT
+
+
+def _generation_config(m: Machine, args: Args) -> Any:
+    return Unknown("generation config", frozenset({"generation_config.json"}))
+
+
+def _get_config_dict(m: Machine, args: Args) -> Any:
+    obj = m.lift(lambda leaf: load(m, leaf, None), args.pos[0])
+    view = _view(m, obj) if type(obj) is Instance else Unknown("config dict", roots_of(m, obj))
+    return (view, DictV())
+
+
+def _pretrained_config(m: Machine, args: Args) -> Any:
+    obj = config_object(m, {}, "config")
+    _init_config(m, obj, args)
+    return obj
+
+
+
+
+
+MODELS: dict[str, Any] = {
+    "transformers.AutoConfig.from_pretrained": _from_pretrained,
+    "transformers.AutoConfig.register": lambda m, args: None,
+    "transformers.PretrainedConfig.from_pretrained": _from_pretrained,
+    "transformers.PretrainedConfig.get_config_dict": _get_config_dict,
+    "transformers.PreTrainedConfig.get_config_dict": _get_config_dict,
+    "transformers.PretrainedConfig.from_dict": lambda m, args: Unknown(show(args.pos[0]), frozenset()),
+    "transformers.GenerationConfig.from_pretrained": _generation_config,
+    "*config_attribute*": config_attribute,
+    **{
+        f"*{kind}*{base}": handler
+        for base in (
+            "transformers.PretrainedConfig", "transformers.PreTrainedConfig",
+            "transformers.configuration_utils.PretrainedConfig", "transformers.configuration_utils.PreTrainedConfig",
+        )
+        for kind, handler in (("init", _init_config), ("class", config_class_attribute))
+    },
+}  # fmt: skip
+for _path in ("transformers.PretrainedConfig", "transformers.PreTrainedConfig"):
+    MODELS[f"*attr*{_path}"] = lambda m, obj, name: config_attribute(m, obj, name) if "*config*" in obj.slots else ABSENT

@@ -1,0 +1,542 @@
+"""Statements: one function a node type. A statement gives None, or the Signal by which it leaves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pathtrace.tracer.eval import operators
+from pathtrace.tracer.eval.calls import call
+from pathtrace.tracer.eval.classes import class_def, decorate
+from pathtrace.tracer.eval.conditions import Guarded
+from pathtrace.tracer.eval.heap import Dead, Frame, Pending, Raised, Signal
+from pathtrace.tracer.eval.imports import import_from, import_name
+from pathtrace.tracer.eval.objects import get_attr, set_attr
+from pathtrace.tracer.eval.operators import roots_of, show, truth
+from pathtrace.tracer.eval.scopes import Env
+from pathtrace.tracer.eval.values import (
+    ABSENT,
+    Args,
+    BoundV,
+    ClassV,
+    DictV,
+    External,
+    FunctionV,
+    Instance,
+    ListV,
+    Native,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from pathtrace.tracer.eval.machine import Machine
+
+MOST_ROUNDS = 5000
+
+
+class Branch:
+    """An ``if`` that was evaluated: where, what its operands were, and which way it went."""
+
+    __slots__ = ("file", "function", "line", "node", "operands", "parent", "result", "seq")
+
+    def __init__(self, seq: int, file: str, node: Any, result: Any, operands: list[Any], parent: Any, function: Any) -> None:
+        self.seq = seq
+        self.file = file
+        self.node = node
+        self.line = node.lineno
+        self.result = result
+        self.operands = operands
+        self.parent = parent
+        self.function = function
+
+
+def expr(m: Machine, node: ast.Expr, env: Env) -> None:
+    if type(node.value) is not ast.Constant:
+        m.eval(node.value, env)
+
+
+def assign(m: Machine, node: ast.Assign, env: Env) -> None:
+    r0 = len(m.reads)
+    value = m.eval(node.value, env)
+    m.line = node.lineno
+    write = m.written(r0)
+    for target in node.targets:
+        m.assign(target, value, env, write)
+
+
+def ann_assign(m: Machine, node: ast.AnnAssign, env: Env) -> None:
+    if env.is_class and isinstance(node.target, ast.Name):
+        env.slots.setdefault("*annotations*", {})[node.target.id] = (node.annotation, env)
+    if not m.postponed(env) and (env.is_class or env.locals is None):
+        m.eval(node.annotation, env)
+    if node.value is not None:
+        r0 = len(m.reads)
+        value = m.eval(node.value, env)
+        m.line = node.lineno
+        m.assign(node.target, value, env, m.written(r0))
+
+
+def aug_assign(m: Machine, node: ast.AugAssign, env: Env) -> None:
+    r0 = len(m.reads)
+    load: Any = {
+        ast.Name: lambda t: ast.Name(t.id, ast.Load()),
+        ast.Attribute: lambda t: ast.Attribute(t.value, t.attr, ast.Load()),
+        ast.Subscript: lambda t: ast.Subscript(t.value, t.slice, ast.Load()),
+    }[type(node.target)](node.target)
+    ast.copy_location(load, node.target)
+    left = m.eval(load, env)
+    right = m.eval(node.value, env)
+    if type(left) is ListV and type(node.op) is ast.Add:
+        call(m, get_attr(m, left, "extend"), Args([right]))
+        value: Any = left
+    elif type(left) is DictV and type(node.op) is ast.BitOr:
+        call(m, get_attr(m, left, "update"), Args([right]))
+        value = left
+    else:
+        value = operators.binary(m, node.op, left, right)
+    m.assign(node.target, value, env, m.written(r0))
+
+
+def if_stmt(m: Machine, node: ast.If, env: Env) -> Signal | None:
+    outer_operands = m.operands
+    m.operands = []
+    test = truth(m, m.operand(node.test, env))
+    operands, m.operands = m.operands, outer_operands
+    branch = Branch(m.tick(), m.file, node, test, operands, m.ctrl, m.stack[-1][0] if m.stack else None)
+    m.branches.append(branch)
+    before = m.ctrl
+    m.ctrl = branch
+    try:
+        if test is True:
+            return m.exec_block(node.body, env)
+        if test is False:
+            return m.exec_block(node.orelse, env)
+        result: Signal | None = m.fork(
+            [
+                (test, lambda: m.exec_block(node.body, env)),
+                (m.conditions.negation(test), lambda: m.exec_block(node.orelse, env)),
+            ]
+        )
+        return result
+    finally:
+        m.ctrl = before
+
+
+def for_stmt(m: Machine, node: ast.For, env: Env) -> Signal | None:
+    iterable = m.eval(node.iter, env)
+    if type(iterable) in (Unknown, External):
+        return _unknown_loop(m, node, env, iterable)
+    cells = m.element_sources(iterable)
+
+    def rounds() -> Signal | None:
+        for count, (present, value, source) in enumerate(cells):
+            if count > MOST_ROUNDS:
+                m.give_up(f"a loop of more than {MOST_ROUNDS} rounds")
+            if m.conditions.both(m.pc, present) is False:
+                continue
+
+            def body(value: Any = value, source: Any = source) -> Signal | None:
+                m.assign(node.target, value, env, source)
+                return _round(m, node.body, env)
+
+            if m.conditions.implies(m.pc, present):
+                signal = body()
+            else:
+                signal = m.fork([(present, body), (m.conditions.negation(present), lambda: None)])
+            if signal is not None:
+                return signal
+        return m.exec_block(node.orelse, env)
+
+    return _loop(m, rounds)
+
+
+def _loop(m: Machine, rounds: Callable[[], Signal | None]) -> Signal | None:
+    def run() -> Signal | None:
+        signal = rounds()
+        if signal is not None and signal.kind == "break":
+            return None
+        if signal is not None:
+            # a return: it leaves the loop's frame too, so it waits in the function's
+            return signal
+        return None
+
+    result = m.run_frame("loop", run)
+    return result if isinstance(result, Signal) else None
+
+
+def _round(m: Machine, body: list[ast.stmt], env: Env) -> Signal | None:
+    """One round; ``continue`` ends here."""
+    signal = m.run_frame("iteration", lambda: m.exec_block(body, env))
+    if isinstance(signal, Signal):
+        return None if signal.kind == "continue" else signal
+    return None
+
+
+def while_stmt(m: Machine, node: ast.While, env: Env) -> Signal | None:
+    def rounds() -> Signal | None:
+        for count in range(MOST_ROUNDS):
+            test = truth(m, m.eval(node.test, env))
+            if test is False:
+                return m.exec_block(node.orelse, env)
+            if test is not True:
+                if count > 8:
+                    _forget(m, node.body, env, f"a loop at {m.file}:{node.lineno}")
+                    return None
+                done = m.conditions.negation(test)
+                frame = m.frame_for(("loop",))
+                before = m.pc
+                m.pc = m.conditions.both(before, done)
+                frame.pending.append(Pending(m.pc, None, m.diff(frame.mark)))
+                m.pc = m.conditions.both(before, test)
+            signal = _round(m, node.body, env)
+            if signal is not None:
+                return signal
+        m.give_up(f"a loop of more than {MOST_ROUNDS} rounds")
+        return None
+
+    return _loop(m, rounds)
+
+
+def _unknown_loop(m: Machine, node: ast.For, env: Env, iterable: Any) -> Signal | None:
+    """A loop over something unknown: its body may run; what it writes is unknown afterwards."""
+    some = m.ask(f"{show(iterable)} is not empty", roots_of(m, iterable))
+    element = Unknown(f"element of {show(iterable)}", roots_of(m, iterable))
+
+    def body() -> Signal | None:
+        m.assign(node.target, element, env, None)
+        signal = _round(m, node.body, env)
+        _forget(m, node.body, env, f"the loop over {show(iterable)}")
+        if signal is not None and signal.kind == "return":
+            m.leave(("function",), signal.value)
+            raise Dead
+        return None
+
+    def rounds() -> Signal | None:
+        signal = m.fork([(some, body), (m.conditions.negation(some), lambda: None)]) if some is not False else None
+        return signal if isinstance(signal, Signal) else m.exec_block(node.orelse, env)
+
+    return _loop(m, rounds)
+
+
+def _forget(m: Machine, body: list[ast.stmt], env: Env, why: str) -> None:
+    """Local names that a loop body assigns become unknown."""
+    for statement in body:
+        for item in ast.walk(statement):
+            if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id in env.slots:
+                m.assign(item, Unknown(f"{item.id} after {why}", frozenset()), env, None)
+
+
+def return_stmt(m: Machine, node: ast.Return, env: Env) -> Signal:
+    value = None if node.value is None else m.eval(node.value, env)
+    return Signal("return", value)
+
+
+def raise_stmt(m: Machine, node: ast.Raise, env: Env) -> None:
+    if node.exc is None:
+        if m.handling:
+            raise m.handling[-1]
+        m.throw(RuntimeError, "No active exception to reraise")
+    value = m.eval(node.exc, env)
+    m.line = node.lineno
+    value = m.lift(lambda leaf: leaf, value) if type(value) is Guarded else value
+    if isinstance(value, (ClassV, type)):
+        value = call(m, value, Args())
+    if type(value) is Instance:
+        raise Raised(value, m.file, node.lineno)
+    opaque = Instance(value if type(value) is External else External(show(value)))
+    opaque.slots["args"] = (show(value),)
+    raise Raised(opaque, m.file, node.lineno)
+
+
+def assert_stmt(m: Machine, node: ast.Assert, env: Env) -> None:
+    outer_operands = m.operands
+    m.operands = []
+    test = truth(m, m.operand(node.test, env))
+    operands, m.operands = m.operands, outer_operands
+    if test is True:
+        return
+    m.branches.append(Branch(m.tick(), m.file, node, test, operands, m.ctrl, m.stack[-1][0] if m.stack else None))
+
+    def fail() -> None:
+        message = None if node.msg is None else m.eval(node.msg, env)
+        m.line = node.lineno
+        m.throw(AssertionError, *([] if node.msg is None else [message]))
+
+    if test is False:
+        fail()
+    m.fork([(test, lambda: None), (m.conditions.negation(test), fail)])
+
+
+def delete_stmt(m: Machine, node: ast.Delete, env: Env) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            m.store(env.slots, target.id, ABSENT)
+        elif isinstance(target, ast.Attribute):
+            obj = m.eval(target.value, env)
+            if hasattr(obj, "slots"):
+                m.store(obj.slots, target.attr, ABSENT)
+        elif isinstance(target, ast.Subscript):
+            obj = m.eval(target.value, env)
+            if isinstance(target.slice, ast.Slice):
+                continue
+            key = m.eval(target.slice, env)
+            m.delete_item(obj, key)
+
+
+def function_def(m: Machine, node: Any, env: Env) -> None:
+    r0 = len(m.reads)
+    decorators = [m.eval(item, env) for item in node.decorator_list]
+    defaults = tuple(m.eval(default, env) for default in node.args.defaults)
+    kw_defaults = {
+        arg.arg: m.eval(default, env)
+        for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if default is not None
+    }
+    if not m.postponed(env):
+        annotations(m, node, env)
+    value: Any = FunctionV(node, node.name, env, env.module, m.file, defaults, kw_defaults)
+    value.qualname = f"{env.cls.qualname}.{node.name}" if env.is_class and env.cls is not None else node.name
+    if env.is_class:
+        value.owner = env.cls
+    for decorator in reversed(decorators):
+        m.line = node.lineno
+        value = decorate(m, decorator, value)
+    m.line = node.lineno
+    m.bind_name(node.name, value, env, m.written(r0))
+
+
+def annotations(m: Machine, node: Any, env: Env) -> None:
+    """Evaluate a signature's annotations, as Python does at definition unless they are postponed."""
+    spec = node.args
+    for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):
+        if arg is not None and arg.annotation is not None:
+            m.eval(arg.annotation, env)
+    if node.returns is not None:
+        m.eval(node.returns, env)
+
+
+# ---------------------------------------------------------------- try
+def catch(
+    m: Machine,
+    body: Callable[[], Any],
+    matches: Callable[[Raised], Any],
+    handler: Callable[[Raised], Any],
+    otherwise: Callable[[], Any] | None = None,
+) -> Any:
+    """Run ``body``; where it raises something that ``matches``, run ``handler`` instead."""
+    mark = len(m.trail)
+    frame = Frame("try", mark)
+    m.frames.append(frame)
+    depth = len(m.frames)
+    stack, file, call_depth = len(m.stack), m.file, m.depth
+    alive = True
+    value: Any = None
+    try:
+        value = body()
+    except Raised as raised:
+        frame.pending.append(Pending(m.pc, raised, m.diff(mark)))
+        alive = False
+    except Dead:
+        alive = False
+        if not frame.pending:
+            raise
+    finally:
+        del m.frames[depth - 1 :]
+        del m.stack[stack:]
+        m.file, m.depth = file, call_depth
+    if not frame.pending:
+        return value if otherwise is None or value is not None else otherwise()
+    outcomes: list[tuple[Any, Callable[[], Any]]] = []
+    care: Any = False
+    for pending in frame.pending:
+        care = m.conditions.either(care, pending.test)
+    if alive:
+        care = m.conditions.either(care, m.pc)
+    normal = (m.pc, m.diff(mark)) if alive else None
+    m.undo(mark)
+    m.pc = care
+
+    def resume(diff: dict[Any, Any]) -> None:
+        for slots, key, new, write in diff.values():
+            m.store(slots, key, new, write)
+
+    for pending in frame.pending:
+        def run(pending: Pending = pending) -> Any:
+            resume(pending.diff)
+            raised: Raised = pending.value
+            if matches(raised):
+                m.handling.append(raised)
+                try:
+                    return handler(raised)
+                finally:
+                    m.handling.pop()
+            raise raised
+
+        outcomes.append((pending.test, run))
+    if normal is not None:
+        normal_test, normal_diff = normal
+
+        def go_on() -> Any:
+            resume(normal_diff)
+            return value if otherwise is None or value is not None else otherwise()
+
+        outcomes.append((normal_test, go_on))
+    return m.fork(outcomes)
+
+
+def try_stmt(m: Machine, node: ast.Try, env: Env) -> Signal | None:
+    def chosen(raised: Raised) -> ast.ExceptHandler | None:
+        for item in node.handlers:
+            if item.type is None or m.exception_matches(raised.exc, m.eval(item.type, env)):
+                return item
+        return None
+
+    def handle(raised: Raised) -> Any:
+        item = chosen(raised)
+        assert item is not None
+        if item.name:
+            m.bind_name(item.name, raised.exc, env, None)
+        return m.exec_block(item.body, env)
+
+    def guarded() -> Any:
+        if not node.handlers:
+            signal = m.exec_block(node.body, env)
+            return signal if signal is not None else m.exec_block(node.orelse, env)
+        m.try_depth.append(node)
+        try:
+            return catch(
+                m,
+                lambda: m.exec_block(node.body, env),
+                lambda raised: chosen(raised) is not None,
+                handle,
+                (lambda: m.exec_block(node.orelse, env)) if node.orelse else None,
+            )
+        finally:
+            m.try_depth.pop()
+
+    if not node.finalbody:
+        result = guarded()
+        return result if isinstance(result, Signal) else None
+    try:
+        result = guarded()
+    except Raised:
+        signal = m.exec_block(node.finalbody, env)
+        if signal is not None:
+            return signal
+        raise
+    signal = m.exec_block(node.finalbody, env)
+    if signal is not None:
+        return signal
+    return result if isinstance(result, Signal) else None
+
+
+def with_stmt(m: Machine, node: Any, env: Env) -> Signal | None:
+    def enter(index: int) -> Signal | None:
+        if index == len(node.items):
+            return m.exec_block(node.body, env)
+        item = node.items[index]
+        manager = m.eval(item.context_expr, env)
+        return m.with_manager(manager, item.optional_vars, env, lambda: enter(index + 1))
+
+    result = enter(0)
+    return result if isinstance(result, Signal) else None
+
+
+def with_manager(m: Machine, manager: Any, target: Any, env: Env, body: Callable[[], Any]) -> Any:
+    """Run ``body`` inside a context manager: a ``@contextmanager`` function's call, or an object."""
+    if type(manager) is Instance and manager.slots.get("*generator*") is not None:
+        function, args = manager.slots["*generator*"]
+        result: list[Any] = [None]
+
+        def on_yield(value: Any) -> None:
+            if target is not None:
+                m.assign(target, value, env, None)
+            signal = body()
+            if signal is not None:
+                result[0] = signal
+
+        m.on_yield = (None, on_yield)
+        call(m, function, args)
+        return result[0]
+    value: Any = Unknown(f"{show(manager)}.__enter__()", roots_of(m, manager))
+    if type(manager) is Instance:
+        value = call(m, get_attr(m, manager, "__enter__"), Args())
+    elif type(manager) is Native:
+        value = manager
+    if target is not None:
+        m.assign(target, value, env, None)
+    suppressed = m.suppresses(manager)
+    if suppressed:
+        result_ = catch(m, body, lambda raised: any(m.exception_matches(raised.exc, kind) for kind in suppressed), lambda _raised: None)
+    else:
+        result_ = body()
+    if type(manager) is Instance:
+        call(m, get_attr(m, manager, "__exit__"), Args([None, None, None]))
+    return result_
+
+
+def match_stmt(m: Machine, node: ast.Match, env: Env) -> Signal | None:
+    subject = m.eval(node.subject, env)
+
+    def attempt(index: int) -> Signal | None:
+        if index == len(node.cases):
+            return None
+        case = node.cases[index]
+        test = m.match_pattern(case.pattern, subject, env)
+        if case.guard is not None and test is not False:
+            test = m.conditions.both(test, truth(m, m.eval(case.guard, env)))
+        if test is True:
+            return m.exec_block(case.body, env)
+        if test is False:
+            return attempt(index + 1)
+        result: Signal | None = m.fork(
+            [(test, lambda: m.exec_block(case.body, env)), (m.conditions.negation(test), lambda: attempt(index + 1))]
+        )
+        return result
+
+    return attempt(0)
+
+
+def nothing(m: Machine, node: Any, env: Env) -> None:
+    return None
+
+
+def break_stmt(m: Machine, node: ast.Break, env: Env) -> Signal:
+    return Signal("break")
+
+
+def continue_stmt(m: Machine, node: ast.Continue, env: Env) -> Signal:
+    return Signal("continue")
+
+
+STATEMENTS: dict[type, Callable[[Any, Any, Env], Signal | None]] = {
+    ast.Expr: expr,
+    ast.Assign: assign,
+    ast.AnnAssign: ann_assign,
+    ast.AugAssign: aug_assign,
+    ast.If: if_stmt,
+    ast.For: for_stmt,
+    ast.AsyncFor: for_stmt,
+    ast.While: while_stmt,
+    ast.Return: return_stmt,
+    ast.Raise: raise_stmt,
+    ast.Assert: assert_stmt,
+    ast.Delete: delete_stmt,
+    ast.FunctionDef: function_def,
+    ast.AsyncFunctionDef: function_def,
+    ast.ClassDef: class_def,
+    ast.Try: try_stmt,
+    ast.With: with_stmt,
+    ast.AsyncWith: with_stmt,
+    ast.Match: match_stmt,
+    ast.Import: import_name,
+    ast.ImportFrom: import_from,
+    ast.Pass: nothing,
+    ast.Global: nothing,
+    ast.Nonlocal: nothing,
+    ast.Break: break_stmt,
+    ast.Continue: continue_stmt,
+}
+
+__all__ = ["STATEMENTS", "Branch", "BoundV", "catch", "set_attr", "with_manager"]

@@ -1,0 +1,142 @@
+"""The stages of a launch, in the tree's own code: parse, resolve, validate, dispatch.
+
+Each stage calls what the launcher calls, by the names it has had in every release: the tree's
+``prepare_server_args``, the record's ``resolve_once`` and ``check_server_args``, and then the part of
+``Scheduler`` that sets ``draft_worker``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pathtrace.tracer.answer import Phase
+from pathtrace.tracer.eval.heap import Dead, Frame, Raised
+from pathtrace.tracer.eval.machine import GiveUp, Machine
+from pathtrace.tracer.eval.objects import find_in_class, get_attr
+from pathtrace.tracer.eval.values import ABSENT, Args, ClassV, Instance
+from pathtrace.tracer.scheduler import Choice, choose
+
+ARGS_MODULE = "sglang.srt.server_args"
+
+
+@dataclass
+class Stop:
+    """A raise that ends the launch under ``test``."""
+
+    phase: Phase
+    test: Any
+    raised: Raised
+
+
+@dataclass
+class Run:
+    """What came out of evaluating one launch."""
+
+    record: Any = None
+    choice: Choice | None = None
+    stops: list[Stop] = field(default_factory=list)
+    refused: bool = False
+    gave_up: GiveUp | None = None
+    phase: Phase = "parse"
+
+
+def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | None) -> Run:
+    """Evaluate one launch. ``kwargs`` (not None): keyword arguments of ``Engine`` instead of words."""
+    run = Run()
+
+    def parse() -> None:
+        if kwargs is None:
+            prepare = get_attr(m, m.import_module(ARGS_MODULE), "prepare_server_args")
+            run.record = m.call(prepare, Args([m.lower(list(argv))]))
+        else:
+            cls = get_attr(m, m.import_module(ARGS_MODULE), "ServerArgs")
+            given = {key: m.lower(value) for key, value in kwargs.items()}
+            args = Args([], given)
+            for key, value in kwargs.items():
+                write = m.written(len(m.reads))
+                write.leaf = ("flag", f"{key}={value!r}")
+                args.kw_from[key] = write
+            run.phase = "resolve"
+            run.record = m.call(cls, args)
+
+    def resolve() -> None:
+        if isinstance(run.record, Instance) and find_in_class(m, run.record.cls, "resolve_once") is not ABSENT:
+            m.call(get_attr(m, run.record, "resolve_once"), Args())
+
+    def validate() -> None:
+        if isinstance(run.record, Instance) and find_in_class(m, run.record.cls, "check_server_args") is not ABSENT:
+            m.call(get_attr(m, run.record, "check_server_args"), Args())
+
+    def dispatch() -> None:
+        run.choice = choose(m, run.record)
+
+    steps: list[tuple[Phase, Callable[[], None]]] = [
+        ("parse", parse),
+        ("resolve", resolve),
+        ("validate", validate),
+        ("dispatch", dispatch),
+    ]
+    for phase, step in steps:
+        run.phase = phase
+        if not _stage(m, run, step):
+            break
+    return run
+
+
+def _stage(m: Machine, run: Run, step: Callable[[], None]) -> bool:
+    """Run one stage; False where nothing goes on after it."""
+    root = Frame("root", len(m.trail))
+    m.frames = [root]
+    m.stack, m.depth, m.ctrl = [], 0, None
+    alive = True
+    last: list[Stop] = []
+    try:
+        step()
+    except Raised as raised:
+        last.append(Stop(_phase(m, run, raised), m.pc, raised))
+        run.refused = True
+        alive = False
+    except Dead:
+        alive = False
+        run.refused = True
+    except GiveUp as stop:
+        run.gave_up = stop
+        alive = False
+    finally:
+        m.frames = []
+    for pending in root.pending:
+        run.stops.append(Stop(_phase(m, run, pending.value), pending.test, pending.value))
+    run.stops += last  # the raise that the last path ran into comes last
+    return alive
+
+
+def _phase(m: Machine, run: Run, raised: Raised) -> Phase:
+    """Older trees resolve while they parse: only argparse's exit is a parse error."""
+    if run.phase == "parse" and not m.exception_matches(raised.exc, SystemExit):
+        return "resolve"
+    return run.phase
+
+
+def record_field(m: Machine, record: Any, name: str) -> Any:
+    """The resolved value of a field: what readers of the record see after resolution."""
+    if not isinstance(record, Instance):
+        return ABSENT
+    view = m.external_state.get("view")
+    source = view if view is not None else record
+    return m.get_attr_or(source, name, ABSENT)
+
+
+def resolved_view_of(m: Machine, record: Any) -> Any:
+    """The view through which a tree with declared resolution is read, or the record itself."""
+    for module in ("sglang.srt.arg_groups.overrides",):
+        if m.find_module(module) is None or not isinstance(record, Instance):
+            continue
+        maker = m.attempt(lambda: get_attr(m, m.import_module(module), "resolving_view"), AttributeError, None)
+        if maker is not None:
+            return m.call(maker, Args([record]))
+    return record
+
+
+__all__ = ["ClassV", "Run", "Stop", "record_field", "resolved_view_of", "run_launch"]
