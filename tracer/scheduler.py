@@ -73,8 +73,8 @@ class PartialScheduler:
         self.node = next((item for item in body if isinstance(item, ast.ClassDef) and item.name == "Scheduler"), None)
         if self.node is None:
             m.throw_import(f"cannot import name 'Scheduler' from '{module.name}' ({module.file})")
-        self.prepare_module(body)
         self.cls = ClassV("Scheduler", (), module.name, module.file, self.node.lineno)
+        self.prepare_module(body)
         self.methods: dict[str, FunctionV] = {}
         self.add_methods(self.node, module)
         self.object = Instance(self.cls)
@@ -88,11 +88,13 @@ class PartialScheduler:
         module, m = self.module, self.m
         if module.state != "new":
             return
+        module.slots["Scheduler"] = self.cls
         m.sources._bodies[module.name] = [item for item in body if item is not self.node]
         try:
             m.run_module(module)
         finally:
-            m.sources._bodies[module.name] = body
+            module.slots["Scheduler"] = self.cls
+        m.sources._bodies[module.name] = body
 
     def add_methods(self, node: ast.ClassDef, module: ModuleV) -> None:
         """Define a class's methods without running its decorators."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pathtrace.tracer.eval.conditions import Conditions, Guarded
+from pathtrace.tracer.eval.conditions import Conditions, Guarded, breadth
 from pathtrace.tracer.eval.values import ABSENT, Unknown
 
 MOST_CASES = 48
 MOST_TERMINALS = 12
+MOST_BREADTH = 6
 LEAVES = {"return": ("function",), "break": ("loop",), "continue": ("iteration",)}
 
 
@@ -149,7 +150,8 @@ class Heap:
     def leave(self, kinds: tuple[str, ...], value: Any) -> None:
         """Put the current path, which ends here, into the frame that catches it."""
         frame = self.frame_for(kinds)
-        frame.pending.append(Pending(self.pc, value, self.diff(frame.mark)))
+        diff = {} if frame.kind == "root" else self.diff(frame.mark)  # nothing goes on after the root
+        frame.pending.append(Pending(self.pc, value, diff))
 
     def feasible(self, test: Any) -> Any:
         """The path condition and ``test``; False where they exclude each other."""
@@ -189,7 +191,10 @@ class Heap:
         if not outcomes:
             self.pc = base
             raise Dead
-        return self.merge(outcomes)
+        result = self.merge(outcomes)
+        if breadth(self.pc) > MOST_BREADTH and breadth(self.pc) > breadth(base):
+            self.pc = base  # the paths that left are not worth a condition this wide
+        return result
 
     def merge(self, outcomes: list[tuple[Any, Any, dict[Any, Any]]]) -> Any:
         """Join states given as differences from the current one; the result is guarded likewise."""
@@ -204,6 +209,9 @@ class Heap:
                 self.store(slots, key, new, write)
             return value
         tests = [conditions.restrict(test, care) for test, _value, _diff in outcomes]
+        tests = [
+            conditions.name(test, self.file, self.line) if breadth(test) > MOST_BREADTH else test for test in tests
+        ]
         places: dict[Any, tuple[dict[Any, Any], Any]] = {}
         for _test, _value, diff in outcomes:
             for where, (slots, key, _new, _write) in diff.items():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from pathtrace.tracer.eval import calls, containers, objects, operators, statements, text
@@ -32,6 +33,7 @@ from pathtrace.tracer.eval.values import (
 )
 
 MOST_STEPS = 3_000_000
+_LASTING = ("present", "environ", "default_at", "yaml")
 
 
 class GiveUp(Exception):
@@ -82,6 +84,8 @@ class Machine(Heap):
         self.unfollowed: dict[str, tuple[str, int]] = {}
         self.external_state: dict[str, Any] = {}
         self.argv: list[str] = []
+        self.lasting: list[Any] = []
+        self.loaded_writers: dict[tuple[int, Any], Any] = {}
 
     # ------------------------------------------------------------------ evaluation
     def eval(self, node: ast.expr, env: Env) -> Any:
@@ -268,6 +272,9 @@ class Machine(Heap):
         try:
             self.run_frame("module", lambda: self.exec_block(body, module_env(module)))
             module.state = "done"
+            for slots, key, _old, _write in self.trail:
+                self.loaded_writers[(id(slots), key)] = self.writers.get((id(slots), key))
+            self.lasting.append(self.trail)
         except BaseException:
             module.state = "new"
             module.slots.clear()
@@ -275,6 +282,43 @@ class Machine(Heap):
         finally:
             self.loading -= 1
             self.pc, self.trail, self.file, self.line, self.ctrl, self.operands, self.stack, self.depth, self.opaque = saved
+
+    @contextmanager
+    def timeless(self) -> Iterator[None]:
+        """Work whose result does not depend on the branch that asked for it first, and stays."""
+        saved = (self.pc, self.trail)
+        self.pc, self.trail = True, []
+        try:
+            yield
+        finally:
+            self.pc, self.trail = saved
+
+    def reset(self, environ: Mapping[str, str]) -> bool:
+        """Make ready for another launch with the modules that are loaded.
+
+        False where they were loaded under variables that differ now: then a new machine is needed.
+        """
+        for name, value in self.load_reads.items():
+            if environ.get(name, ABSENT) != value:
+                return False
+        self.pc = True
+        self.undo(0)
+        for slots in (self.environ.slots,):
+            slots.clear()
+            slots.update(environ)
+        self.writers.clear()
+        self.writers.update(self.loaded_writers)
+        self.keep.clear()
+        self.frames, self.stack, self.handling, self.try_depth = [], [], [], []
+        self.branches, self.reads, self.log = [], [], []
+        self.env_reads = dict.fromkeys(self.load_reads, 1)
+        self.steps = self.depth = 0
+        self.ctrl = self.operands = self.on_yield = self.opaque = self.forgive = None
+        self.external_state = {
+            key: value for key, value in self.external_state.items() if isinstance(key, tuple) or key in _LASTING
+        }
+        self.unfollowed = dict(self.unfollowed)
+        return True
 
     def import_module(self, name: str) -> Any:
         """``importlib.import_module(name)``."""

@@ -323,6 +323,8 @@ def _class_builtin(m: Machine, cls: ClassV, name: str) -> Any:
         return DictV(dict(m.enum_members(cls)))
     if name == "__doc__":
         return None
+    if name == "__struct_fields__" and cls.fields is not None:
+        return tuple(field.name for field in cls.fields)
     if name == "__dataclass_fields__" and cls.kind in ("dataclass", "struct") and cls.fields is not None:
         return DictV({field.slots["name"]: field for field in m.field_objects(cls)})
     if name in ("__annotations__", "__subclasses__", "mro"):
@@ -429,6 +431,9 @@ def _module_attr(m: Machine, obj: ModuleV, name: str, default: Any) -> Any:
         return view
     if obj.is_package and m.loaded(f"{obj.name}.{name}") is not None:
         return m.loaded(f"{obj.name}.{name}")
+    found = m.star_imported(obj, name)
+    if found is not ABSENT:
+        return found
     hook = obj.slots.get("__getattr__", ABSENT)
     if hook is not ABSENT:
         if default is ABSENT:

@@ -321,6 +321,8 @@ def identical(m: Machine, left: Any, right: Any) -> Any:
         unknown, other = (left, right) if type(left) is Unknown else (right, left)
         if type(other) is Unknown:
             return True if other.text == unknown.text else m.ask(f"{left.text} is {right.text}", left.roots | right.roots)
+        if type(other) is Instance and other.cls is object:
+            return False  # a marker made by the tree is nothing that comes from outside
         if other is True or other is False:
             return _unknown_equal(m, unknown, other)
         if other is None:

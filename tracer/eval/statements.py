@@ -140,8 +140,10 @@ def for_stmt(m: Machine, node: ast.For, env: Env) -> Signal | None:
                 m.assign(node.target, value, env, source)
                 return _round(m, node.body, env)
 
-            if m.conditions.implies(m.pc, present):
+            if present is True or m.conditions.implies(m.pc, present):
                 signal = body()
+            elif _idle_round(m, node, present, body, env):
+                continue
             else:
                 signal = m.fork([(present, body), (m.conditions.negation(present), lambda: None)])
             if signal is not None:
@@ -149,6 +151,32 @@ def for_stmt(m: Machine, node: ast.For, env: Env) -> Signal | None:
         return m.exec_block(node.orelse, env)
 
     return _loop(m, rounds)
+
+
+def _idle_round(m: Machine, node: ast.For, present: Any, body: Callable[[], Signal | None], env: Env) -> bool:
+    """Whether a round that may not take place changes nothing but the loop's own variables.
+
+    Such a round (a search that does not match) needs no merging of states. Any other is undone.
+    """
+    mark, before = len(m.trail), m.pc
+    counts = [len(frame.pending) for frame in m.frames]
+    noted = len(m.log)
+    own = {item.id for item in ast.walk(node.target) if isinstance(item, ast.Name)}
+    m.pc = m.conditions.both(before, present)
+    try:
+        idle = body() is None
+    except (Raised, Dead):
+        idle = False
+        del m.frames[len(counts) :]
+    m.pc = before
+    if idle and all(slots is env.slots and key in own for slots, key, _old, _write in m.trail[mark:]):
+        if counts == [len(frame.pending) for frame in m.frames]:
+            return True
+    m.undo(mark)
+    del m.log[noted:]
+    for frame, count in zip(m.frames, counts, strict=True):
+        del frame.pending[count:]
+    return False
 
 
 def _loop(m: Machine, rounds: Callable[[], Signal | None]) -> Signal | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.library.records import replace, type_hints
 from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import (
@@ -55,22 +56,31 @@ def _memoised(m: Machine, args: Args) -> Any:
     if not (len(args.pos) == 1 and isinstance(args.pos[0], (FunctionV, Descriptor, BoundV, Native))):
         return Native("lru_cache", _memoised)
     function = args.pos[0]
-    if not isinstance(function, FunctionV) or function.node.args.args:
+    if not isinstance(function, FunctionV):
         return function
-    memo = Instance(External("functools.memo"))
+    memo: dict[Any, Any] = {}
 
     def run(mm: Machine, inner: Args) -> Any:
-        known = memo.slots.get("value", ABSENT)
-        if known is not ABSENT:
-            mm.reads.append((id(memo.slots), "value"))
-            return mm.conditions.restrict(known, mm.pc)
-        r0 = len(mm.reads)
+        key = tuple(mm.hash_key(value) for value in inner.pos) + tuple((k, mm.hash_key(v)) for k, v in inner.kw.items())
+        known = any(type(value) in (Unknown, Guarded) for value in (*inner.pos, *inner.kw.values()))
+        if known or ABSENT in key or inner.star_unknown is not None:
+            return mm.call(function, inner)
+        value = memo.get(key, ABSENT)
+        if value is not ABSENT:
+            mm.reads.append((id(memo), key))
+            return mm.conditions.restrict(value, mm.pc)
+        r0, before = len(mm.reads), mm.pc
         value = mm.call(function, inner)
-        if mm.pc is True or not mm.frames:
-            mm.store(memo.slots, "value", value, mm.written(r0))
+        if mm.pc is before and (before is True or type(value) is not Guarded):
+            mm.store(memo, key, value, mm.written(r0))
         return value
 
-    return Native(function.name, run, {"__name__": function.name, "cache_clear": Native("cache_clear", lambda mm, _a: mm.store(memo.slots, "value", ABSENT)), "__wrapped__": function})
+    def clear(mm: Machine, inner: Args) -> None:
+        for key in list(memo):
+            mm.store(memo, key, ABSENT)
+
+    attrs = {"__name__": function.name, "__wrapped__": function, "method": True, "cache_clear": Native("cache_clear", clear)}
+    return Native(function.name, run, attrs)
 
 
 def _partial(m: Machine, args: Args) -> Any:

@@ -47,7 +47,7 @@ def config_object(m: Machine, data: dict[str, Any] | None, label: str, cls: Any 
 def config_attribute(m: Machine, obj: Instance, name: str) -> Any:
     """An attribute of a configuration; ABSENT for keys that the file has (the usual look-up finds them)."""
     label, given = obj.slots["*config*"]
-    if obj.slots.get(name, ABSENT) is not ABSENT and not name.startswith("*"):
+    if m.presence(obj.slots.get(name, ABSENT))[0] is not False and not name.startswith("*"):
         return ABSENT
     if name in ("get", "items", "keys", "values", "to_dict", "update", "__getitem__", "__contains__", "pop", "setdefault", "__iter__"):
         return Native(name, lambda mm, args: _as_dict(mm, obj, name, args))
@@ -104,8 +104,8 @@ def _as_dict(m: Machine, obj: Instance, name: str, args: Args) -> Any:
 
 
 def _text_config(m: Machine, obj: Instance) -> Any:
-    value = obj.slots.get("text_config", ABSENT)
-    if value is not ABSENT:
+    test, value = m.presence(obj.slots.get("text_config", ABSENT))
+    if test is True:
         return value
     label, _given = obj.slots["*config*"]
     return Unknown(f"{label}.get_text_config()", frozenset({f"{label}.text_config"}))

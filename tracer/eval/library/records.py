@@ -318,9 +318,19 @@ def fields_of(m: Machine, args: Args) -> Any:
 def type_hints(m: Machine, args: Args) -> Any:
     """``typing.get_type_hints(cls, include_extras=True)``."""
     target = args.pos[0]
-    result = DictV()
     if not isinstance(target, ClassV):
         return Unknown(f"get_type_hints({show(target)})", frozenset())
+    known = m.external_state.get(("hints", id(target)))
+    if known is not None:
+        return DictV(dict(known[1]))
+    with m.timeless():
+        result = _type_hints(m, target)
+    m.external_state[("hints", id(target))] = (target, dict(result.slots))
+    return result
+
+
+def _type_hints(m: Machine, target: ClassV) -> DictV:
+    result = DictV()
     for base in reversed(target.mro):
         if not isinstance(base, ClassV):
             continue
@@ -543,6 +553,8 @@ MODELS = {
     "msgspec.structs.fields": fields_of,
     "msgspec.structs.asdict": as_dict,
     "msgspec.structs.replace": replace,
+    "msgspec.Struct.__setattr__": lambda m, args: object_method(m, "__setattr__").call(m, args),
+    "msgspec.Struct.__getattribute__": lambda m, args: object_method(m, "__getattribute__").call(m, args),
     "msgspec.field": field_call,
     "msgspec.defstruct": defstruct,
     "typing.get_type_hints": type_hints,

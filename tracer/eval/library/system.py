@@ -9,9 +9,12 @@ from pathtrace.tracer.eval.operators import roots_of, show
 from pathtrace.tracer.eval.values import (
     ABSENT,
     Args,
+    ClassV,
     DictV,
     External,
+    FunctionV,
     Instance,
+    ModuleV,
     Native,
     Unknown,
 )
@@ -162,6 +165,11 @@ def _asked(question: str) -> Any:
 
     def ask(m: Machine, path: Any) -> Any:
         path = m.text_of(path) if type(path) is Instance else path
+        if isinstance(path, str) and path.lstrip("/").startswith("sglang/"):
+            tree = m.sources.tree
+            inside = path.lstrip("/")
+            is_file, is_dir = m.sources.read(inside) is not None, tree.is_dir(inside)
+            return {"exists": is_file or is_dir, "is a file": is_file, "is a folder": is_dir}[question]
         files = m.external_state.get("files")
         if files is not None and isinstance(path, str):
             known = files(path, question)
@@ -299,7 +307,7 @@ def _argv(m: Machine, path: str) -> Any:
             return tuple(int(part) for part in version.split(".")[:3])
         return Unknown("sys.version_info", frozenset({"python"}))
     if path == "sys.modules":
-        return Unknown("sys.modules", frozenset({"modules already imported"}))
+        return Instance(External("sys.modules"))
     return models_of_device(m, path)
 
 
@@ -310,7 +318,36 @@ def models_of_device(m: Machine, path: str) -> Any:
     return dynamic(m, path)
 
 
+def modules_attribute(m: Machine, obj: Instance, name: str) -> Any:
+    """``sys.modules``: modules of the tree by name; of others it is unknown whether they are imported."""
+    def item(mm: Machine, args: Args) -> Any:
+        key = args.pos[0]
+        if isinstance(key, str) and mm.find_module(key) is not None:
+            return mm.module(key)
+        if name == "__contains__":
+            return mm.ask(f"{show(key)} is imported", frozenset({f"module {show(key)}"}))
+        return args.pos[1] if len(args.pos) > 1 else Unknown(f"sys.modules[{show(key)}]", frozenset({"imported modules"}))
+
+    return Native(name, item) if name in ("get", "__getitem__", "__contains__") else Unknown(f"sys.modules.{name}", frozenset())
+
+
+def _getmembers(m: Machine, args: Args) -> Any:
+    obj = args.pos[0]
+    if not isinstance(obj, (ModuleV, ClassV)):
+        return Unknown(f"inspect.getmembers({show(obj)})", roots_of(m, obj))
+    pairs = []
+    for name, value in sorted(((k, v) for k, v in obj.slots.items() if isinstance(k, str) and not k.startswith("*")), key=lambda pair: pair[0]):
+        test, present = m.presence(value)
+        if test is True and (len(args.pos) < 2 or m.call(args.pos[1], Args([m.resolve(present)])) is True):
+            pairs.append((name, m.resolve(present)))
+    return m.new_list(tuple(pairs))
+
+
 MODELS: dict[str, Any] = {
+    "*attr*sys.modules": modules_attribute,
+    "inspect.getmembers": _getmembers,
+    "inspect.isclass": lambda m, args: isinstance(args.pos[0], (ClassV, type)),
+    "inspect.isfunction": lambda m, args: isinstance(args.pos[0], FunctionV),
     "os.getenv": _getenv,
     "*attr*os._Environ": environ_attribute,
     "logging.getLogger": _get_logger,
