@@ -40,6 +40,7 @@ class Run:
     refused: bool = False
     gave_up: GiveUp | None = None
     phase: Phase = "parse"
+    pc: Any = True
 
 
 def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | None) -> Run:
@@ -82,6 +83,7 @@ def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | No
         run.phase = phase
         if not _stage(m, run, step):
             break
+    run.pc = m.pc
     return run
 
 

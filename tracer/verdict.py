@@ -35,13 +35,13 @@ class Verdict:
     note: str | None = None
 
 
-def verdict(m: Machine, run: Run) -> Verdict:
-    """The outcome of a run."""
+def verdict(m: Machine, run: Run, whole: bool = True) -> Verdict:
+    """The outcome of a run; with its possible refusals if ``whole``."""
     if run.gave_up is not None:
         stop = run.gave_up
         text = f"the evaluation stopped at {stop.file}:{stop.line}: {stop.reason}"
         alternative = Alternative(Condition(text), "undecided")
-        return Verdict("undecided", alternatives=(alternative,), possible_refusals=_possible(m, run.stops), note=text)
+        return Verdict("undecided", alternatives=(alternative,), possible_refusals=_possible(m, run.stops, whole), note=text)
     if run.refused:
         primary = run.stops[-1] if run.stops[-1:] else None
         for stop in run.stops:
@@ -49,10 +49,10 @@ def verdict(m: Machine, run: Run) -> Verdict:
                 primary = stop
         assert primary is not None
         rest = [stop for stop in run.stops if stop is not primary]
-        return Verdict("refused", refusal=refusal(m, primary), possible_refusals=_possible(m, rest))
+        return Verdict("refused", refusal=refusal(m, primary), possible_refusals=_possible(m, rest, whole))
     assert run.choice is not None
     results = outcomes(m, run)
-    possible = _possible(m, run.stops)
+    possible = _possible(m, run.stops, whole)
     if len(results) == 1:
         _test, result = results[0]
         if result.outcome != "undecided":
@@ -121,7 +121,9 @@ def refusal(m: Machine, stop: Stop) -> Refusal:
     return Refusal(stop.phase, name, message, stop.raised.file, stop.raised.line, m.external_state.get("hint") if stop.phase == "parse" else None)
 
 
-def _possible(m: Machine, stops: list[Stop]) -> tuple[PossibleRefusal, ...]:
+def _possible(m: Machine, stops: list[Stop], whole: bool) -> tuple[PossibleRefusal, ...]:
+    if not whole:
+        return ()
     found: list[PossibleRefusal] = []
     for stop in stops:
         item = PossibleRefusal(condition(m, stop.test), refusal(m, stop))
@@ -138,5 +140,6 @@ def condition(m: Machine, test: Any) -> Condition:
     for cube in m.conditions.cubes(test):
         parts = [atom.text if holds else f"not ({atom.text})" for atom, holds in cube[-4:]]
         texts.append(" and ".join(parts))
+    texts = [text for text in texts if text] or ["always"]
     roots = {root for atom in m.conditions.support(test).values() for root in atom.roots}
     return Condition(" or ".join(dict.fromkeys(texts)), tuple(sorted({supply_for(root) for root in roots})))

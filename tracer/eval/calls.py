@@ -97,6 +97,10 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
         if env.is_generator:
             return _run_generator(m, node, env)
         result = m.run_frame("function", lambda: _run_body(m, node, env))
+        if m.opaque is not None and any(_is_worker(m, leaf) for _test, leaf in m.conditions.cases(result)):
+            m.choosers.add(id(node))
+            if m.chosen_at is None:
+                m.chosen_at = (m.file, m.line)
         if parser is not None and m.pc is True and result is None and reads == sum(m.env_reads.values()):
             m.external_state[("parser", id(function.node))] = parser.slots["*actions*"]
         return result
@@ -104,6 +108,12 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
         m.stack.pop()
         m.depth -= 1
         m.file, m.line, m.ctrl = file, line, ctrl
+
+
+def _is_worker(m: Machine, value: Any) -> bool:
+    """Whether a value is a worker class, or an instance of one."""
+    cls = value.cls if type(value) is Instance else value
+    return isinstance(cls, ClassV) and m.opaque is not None and m.opaque(cls)
 
 
 def _fresh_parser(args: Args) -> Any:
@@ -224,6 +234,8 @@ def make_instance(m: Machine, cls: ClassV, args: Args) -> Any:
     if cls.kind == "enum" and cls.slots.get("_member_names_"):
         return m.enum_lookup(cls, args)
     if m.opaque is not None and m.opaque(cls):
+        if m.chosen_at is None:
+            m.chosen_at = (m.file, m.line)
         return Instance(cls)
     maker = find_in_class(m, cls, "__new__")
     if maker is not ABSENT:

@@ -71,10 +71,9 @@ class Conditions:
         self._ite: dict[Any, Any] = {}
         self._restrict: dict[Any, Any] = {}
         self.named: dict[int, tuple[Any, Any]] = {}
-        self.meanings: dict[int, Any] = {}
 
     def name(self, test: Any, file: str, line: int) -> Any:
-        """A condition on many atoms as one new atom, which :meth:`meaning` takes apart again.
+        """A condition on many atoms as one new atom.
 
         This keeps diagrams small. It forgets how the new atom hangs together with the old ones,
         which can only make an answer less decided, never wrong.
@@ -87,18 +86,9 @@ class Conditions:
         if found is not None:
             return self.negation(found[1])
         roots = frozenset(root for atom in self.support(test).values() for root in atom.roots)
-        atom = self.atom(f"#{len(self.named)}", f"the condition at {file}:{line}", roots, file, line)
+        atom = self.atom(f"#{len(self.named)}", f"what {file}:{line} hangs on", roots, file, line)
         self.named[id(test)] = (test, atom)
-        self.meanings[atom.atom.index] = test
         return atom
-
-    def meaning(self, test: Any) -> Any:
-        """A condition with named parts replaced by what they stand for."""
-        if type(test) is not Guarded:
-            return test
-        hi, lo = self.meaning(test.hi), self.meaning(test.lo)
-        meant = self.meanings.get(test.atom.index)
-        return self.ite(self._node(test.atom, True, False) if meant is None else self.meaning(meant), hi, lo)
 
     def atom(self, key: str, text: str, roots: frozenset[str], file: str = "", line: int = 0) -> Guarded:
         """The condition "``key`` holds"; the same key gives the same condition."""

@@ -38,6 +38,7 @@ class Raised(Exception):
         self.exc = exc
         self.file = file
         self.line = line
+        self.ctrl: Any = None
 
 
 class Dead(Exception):
@@ -98,6 +99,7 @@ class Heap:
         self.frames: list[Frame] = []
         self.reads: list[tuple[int, Any]] = []
         self.seq = 0
+        self.unknowns: dict[str, int] = {}
         self.file = ""
         self.line = 0
         self.ctrl: Any = None
@@ -257,7 +259,9 @@ class Heap:
                         unknowns[leaf.text] = leaf
         if len(unknowns) > 1 or count > MOST_TERMINALS:
             roots = frozenset(root for unknown in unknowns.values() for root in unknown.roots)
-            one = Unknown(f"value #{self.tick()} of {self.file}:{self.line}", roots)
+            place = f"{self.file}:{self.line}"
+            nth = self.unknowns[place] = self.unknowns.get(place, 0) + 1
+            one = Unknown(f"value #{nth} of {place}", roots)
             values = [self._forget(value, one, count > 4 * MOST_TERMINALS) for value in values]
         return self._join(tests, values)
 

@@ -74,6 +74,9 @@ class Machine(Heap):
         self.opaque: Callable[[ClassV], bool] | None = None
         self.forgive: Callable[[Env, str], Any] | None = None
         self.eager = False
+        self.choosers: set[int] = set()
+        self.choosing_methods: set[str] = set()
+        self.chosen_at: tuple[str, int] | None = None
         self.depth = 0
         self.steps = 0
         self.log: list[tuple[str, Any, str, int, Any]] = []
@@ -156,7 +159,9 @@ class Machine(Heap):
         """Raise a builtin exception of the evaluated code at the current line."""
         exc = Instance(kind)
         exc.slots["args"] = tuple(args)
-        raise Raised(exc, self.file, self.line)
+        raised = Raised(exc, self.file, self.line)
+        raised.ctrl = self.ctrl
+        raise raised
 
     def throw_import(self, message: str, missing: bool = False) -> NoReturn:
         """Raise ImportError (``missing``: ModuleNotFoundError)."""
@@ -313,6 +318,8 @@ class Machine(Heap):
         self.branches, self.reads, self.log = [], [], []
         self.env_reads = dict.fromkeys(self.load_reads, 1)
         self.steps = self.depth = 0
+        self.unknowns = {}
+        self.choosers, self.choosing_methods, self.chosen_at = set(), set(), None
         self.ctrl = self.operands = self.on_yield = self.opaque = self.forgive = None
         self.external_state = {
             key: value for key, value in self.external_state.items() if isinstance(key, tuple) or key in _LASTING

@@ -98,6 +98,8 @@ def show(value: Any, depth: int = 0) -> str:
     if type(value) is SetV:
         return "{" + ", ".join(show(k, depth + 1) for k in list(value.slots)[:8]) + "}"
     if type(value) is Instance:
+        if "*config*" in value.slots:
+            return str(value.slots["*config*"][0])
         name = value.slots.get("_name_")
         cls = value.cls
         if name is not None and isinstance(cls, ClassV):

@@ -271,7 +271,9 @@ def raise_stmt(m: Machine, node: ast.Raise, env: Env) -> None:
     if isinstance(value, (ClassV, type)):
         value = call(m, value, Args())
     if type(value) is Instance:
-        raise Raised(value, m.file, node.lineno)
+        raised = Raised(value, m.file, node.lineno)
+        raised.ctrl = m.ctrl
+        raise raised
     opaque = Instance(value if type(value) is External else External(show(value)))
     opaque.slots["args"] = (show(value),)
     raise Raised(opaque, m.file, node.lineno)
@@ -284,9 +286,11 @@ def assert_stmt(m: Machine, node: ast.Assert, env: Env) -> None:
     operands, m.operands = m.operands, outer_operands
     if test is True:
         return
-    m.branches.append(Branch(m.tick(), m.file, node, test, operands, m.ctrl, m.stack[-1][0] if m.stack else None))
+    branch = Branch(m.tick(), m.file, node, test, operands, m.ctrl, m.stack[-1][0] if m.stack else None)
+    m.branches.append(branch)
 
     def fail() -> None:
+        m.ctrl = branch
         message = None if node.msg is None else m.eval(node.msg, env)
         m.line = node.lineno
         m.throw(AssertionError, *([] if node.msg is None else [message]))

@@ -1,0 +1,265 @@
+"""Make an answer: evaluate the launch, follow the chain, search for changes, list what was ignored."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pathtrace.tracer.answer import Answer, Assumption, Expect, LogLine, Place, Refusal, Scalar
+from pathtrace.tracer.chain import Slice
+from pathtrace.tracer.changes import search
+from pathtrace.tracer.check import CheckRequest
+from pathtrace.tracer.configs.find import find_config
+from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.eval.operators import show
+from pathtrace.tracer.eval.values import ABSENT, Instance
+from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
+from pathtrace.tracer.facts import FACTS, parse_facts
+from pathtrace.tracer.ignored import ignored
+from pathtrace.tracer.stages import resolved_view_of
+from pathtrace.tracer.verdict import condition
+
+_OTHER_FIELDS = ("enable_multi_layer_eagle", "disable_overlap_schedule", "max_running_requests")
+
+
+class LaunchFiles:
+    """The files that a launch names: model configs and the ``--config`` file."""
+
+    def __init__(self, request: CheckRequest) -> None:
+        self.request = request
+        self.read: set[str] = set()
+        self.model, self.draft = _paths(request)
+        self._found: dict[str, tuple[str, dict[str, Any] | None]] = {}
+
+    def config_for(self, path: str) -> tuple[str, dict[str, Any] | None]:
+        """The config.json of a model path: given, in the folder, or in the Hugging Face cache on disk."""
+        known = self._found.get(path)
+        if known is None:
+            is_draft = path == self.draft and path != self.model
+            override = self.request.draft_config if is_draft else self.request.model_config
+            found = find_config(path, None, override, os.environ)
+            if found is not None:
+                self.read.add(str(found.path))
+            known = self._found[path] = ("draft" if is_draft else "hf", None if found is None else dict(found.data))
+        return known
+
+    def about(self, path: str, question: str) -> bool | None:
+        """What is known of a path of the launch on this machine."""
+        if path in (self.model, self.draft):
+            if os.path.isdir(path):
+                return question != "is a file"
+            if question == "is a file":
+                return os.path.isfile(path)
+        if path.endswith((".yaml", ".yml")):
+            return {"exists": os.path.exists, "is a file": os.path.isfile, "is a folder": os.path.isdir}[question](path)
+        return None
+
+    def text(self, path: str) -> str | None:
+        """The text of a YAML file of the launch."""
+        if not path.endswith((".yaml", ".yml")):
+            return None
+        try:
+            if os.path.getsize(path) > 1 << 20:
+                raise BadInput("the --config file is larger than 1 MB", path)
+            self.read.add(path)
+            return Path(path).read_text(encoding="utf-8")
+        except OSError:
+            return None
+        except UnicodeDecodeError as error:
+            raise BadInput("the --config file is not text", path) from error
+
+
+def _paths(request: CheckRequest) -> tuple[str | None, str | None]:
+    """Model and draft path as the launch gives them (argparse decides; this is for files only)."""
+    launch = request.launch
+    if launch.kwargs:
+        return launch.kwargs.get("model_path"), launch.kwargs.get("speculative_draft_model_path")
+    found: dict[str, str] = {}
+    words = launch.argv
+    for index, word in enumerate(words):
+        flag, _, value = word.partition("=")
+        kind = "model" if flag in ("--model-path", "--model") else "draft" if "--speculative-draft-model-path".startswith(flag) and flag.startswith("--speculative-draft") or flag == "--speculative-draft-model" else None
+        if kind is not None:
+            text = value if "=" in word else words[index + 1] if index + 1 < len(words) else ""
+            found[kind] = text
+    return found.get("model"), found.get("draft")
+
+
+def evaluator_for(request: CheckRequest) -> tuple[Evaluator, LaunchFiles]:
+    """An evaluator for the request's tree and facts.
+
+    Raises:
+        BadInput: the tree has no speculative decoding at all, or a fact is unknown.
+    """
+    tree = request.tree
+    if not tree.is_dir("sglang/srt/speculative"):
+        version = f" {tree.info.version}" if tree.info.version else ""
+        raise BadInput(f"this SGLang tree{version} has no speculative decoding (no sglang/srt/speculative); give a later one with --sglang", tree.info.given)
+    files = LaunchFiles(request)
+    return Evaluator(tree, parse_facts(request.assume), files.config_for, files.about, files.text), files
+
+
+def inputs_of(request: CheckRequest) -> Inputs:
+    """What the evaluation starts from.
+
+    Raises:
+        BadInput: a launch of diffusion models, or an ``Engine(...)`` call with values that are not literals.
+    """
+    launch = request.launch
+    if launch.entry in ("engine", "server_args"):
+        return Inputs((), request.environment.values, launch.kwargs)
+    argv = launch.argv
+    if launch.entry == "serve":
+        argv = _serve_words(argv)
+    return Inputs(argv, request.environment.values)
+
+
+def _serve_words(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """``sglang serve`` takes the model as its first word, and ``--model-type`` for itself."""
+    words = list(argv)
+    if words and not words[0].startswith("-"):
+        words[:1] = ["--model-path", words[0]]
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word == "--model-type":
+            skip = True
+        elif not word.startswith("--model-type="):
+            kept.append(word)
+    return tuple(kept)
+
+
+def answer(request: CheckRequest) -> tuple[Answer, tuple[Mapping[str, bytes | None], set[str]]]:
+    """The answer, and the files it was made from: of the tree, and others."""
+    evaluator, files = evaluator_for(request)
+    done = evaluator.evaluate(inputs_of(request))
+    made = describe(request, evaluator, done)
+    return made, (evaluator.sources.probes, files.read)
+
+
+def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> Answer:
+    """Everything that is said of one evaluation. Changes come last: searching for them evaluates again."""
+    found, m = done.verdict, done.machine
+    m.pc = True
+    if done.run.record is not None:
+        m.external_state["view"] = resolved_view_of(m, done.run.record)
+    decisions = Slice(done).decisions()
+    resolved = resolved_fields(done)
+    refusal = found.refusal
+    if refusal is not None and refusal.phase == "parse":
+        refusal = replace(refusal, hint=_hint(done, refusal))
+    made = Answer(
+        outcome=found.outcome,
+        tree=request.tree.info,
+        worker=found.worker if found.outcome == "worker" else None,
+        event_loop=found.event_loop if found.outcome in ("worker", "none") else None,
+        refusal=refusal if found.outcome == "refused" else None,
+        alternatives=found.alternatives if found.outcome == "undecided" else (),
+        possible_refusals=found.possible_refusals,
+        resolved=resolved,
+        decisions=decisions,
+        warnings=_warnings(done),
+        assumptions=_assumptions(request, done),
+        notes=_notes(request, evaluator, done),
+    )
+    made = replace(made, ignored=ignored(evaluator, done, request.environment.sources))
+    if request.changes and found.outcome in ("worker", "refused"):
+        if done.machine is evaluator._machine:
+            done = evaluator.evaluate(done.inputs)
+        changes, note = search(evaluator, done, decisions, request.expect)
+        made = replace(made, changes=changes, changes_note=note)
+    if request.expect is not None:
+        worker = made.worker
+        met = worker is not None and request.expect in (worker.cls, f"{worker.module}.{worker.cls}")
+        made = replace(made, expect=Expect(request.expect, met))
+    return made
+
+
+def resolved_fields(done: Evaluated) -> dict[str, Scalar]:
+    """The resolved speculative fields; a value that is not decided is the text ``unknown``."""
+    m, record = done.machine, done.run.record
+    if not isinstance(record, Instance) or not getattr(record.cls, "fields", None):
+        return {}
+    view = m.external_state.get("view", record)
+    found: dict[str, Scalar] = {}
+    for name in [field.name for field in record.cls.fields]:
+        if not (name.startswith("speculative_") or name in _OTHER_FIELDS):
+            continue
+        value = m.get_attr_or(view, name, ABSENT)
+        value = m.conditions.restrict(value, done.run.pc)
+        if value is None or isinstance(value, (bool, int, float, str)):
+            found[name] = value
+        elif value is not ABSENT:
+            cases = [case for _test, case in m.conditions.cases(value)]
+            known = all(case is None or isinstance(case, (bool, int, float, str)) for case in cases)
+            found[name] = " or ".join(show(case) for case in cases) if known and len(cases) < 4 else "unknown"
+    return found
+
+
+def _hint(done: Evaluated, refusal: Refusal) -> str | None:
+    """The nearest real flags for an unknown one."""
+    parser = done.machine.external_state.get("parser")
+    if parser is None or "unrecognized arguments" not in refusal.message:
+        return None
+    known = [flag for flag in parser._option_string_actions if flag.startswith("--")]
+    hints = []
+    for word in refusal.message.split(":", 1)[-1].split():
+        near = difflib.get_close_matches(word.split("=")[0], known, 1, 0.6) if word.startswith("--") else []
+        if near:
+            hints.append(f"did you mean {near[0]}?")
+    return " ".join(dict.fromkeys(hints)) or None
+
+
+def _warnings(done: Evaluated) -> tuple[LogLine, ...]:
+    m = done.machine
+    lines: dict[LogLine, None] = {}
+    for level, message, file, line, test in m.log:
+        if m.conditions.both(done.run.pc, test) is False:
+            continue  # only on the way to a refusal
+        if m.conditions.implies(done.run.pc, test):
+            test = True
+        text = message if isinstance(message, str) else show(message)
+        place = Place(file, line, m.sources.line(file, line))
+        lines.setdefault(LogLine(level, text.strip(), place, None if test is True else condition(m, test)))
+    return tuple(lines)
+
+
+def _assumptions(request: CheckRequest, done: Evaluated) -> tuple[Assumption, ...]:
+    used = done.machine.facts_used
+    found = []
+    for name in sorted(used):
+        value = done.machine.facts.get(name, ABSENT)
+        given = name in request.assume
+        if value is ABSENT:
+            found.append(Assumption(name, None, "unknown"))
+        else:
+            found.append(Assumption(name, str(value), "given" if given else "default"))
+    return tuple(found)
+
+
+def _notes(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> tuple[str, ...]:
+    notes: list[str] = []
+    if done.verdict.note:
+        notes.append(done.verdict.note)
+    for path, (text, line) in evaluator.sources.broken.items():
+        notes.append(f"{path}:{line} is not Python that can be read here ({text}): what it defines is unknown")
+    for name, data in (("--model-config", "hf"), ("--draft-config", "draft")):
+        for label, found in (done.machine.external_state.get("configs_asked") or {}).values():
+            if label == data and found is None:
+                notes.append(f"no config.json for the {'draft ' if data == 'draft' else ''}model: give {name} FILE")
+    reads = set(done.machine.env_reads)
+    for name in sorted(request.shell or {}):
+        if name in reads and name not in request.environment.values and name.startswith(("SGLANG_", "SGL_")):
+            notes.append(f"your shell sets {name}, which this tree reads; it is not part of this answer (--inherit-env or --env {name}=... makes it so)")
+    for text in request.launch.unparsed:
+        notes.append(f"not read from the launch: {text}")
+    return tuple(dict.fromkeys(notes))
+
+
+__all__ = ["FACTS", "answer", "describe", "evaluator_for", "inputs_of"]

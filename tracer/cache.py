@@ -1,0 +1,112 @@
+"""Answers kept on disk, keyed by everything that they depend on.
+
+A key is the request (launch, variables, facts) and the tree's place. An entry holds a digest of every
+file that the answer was made from, files that were looked for and not there included; it counts only
+while all of them still read the same. A damaged or half-written entry is no entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pathtrace import __version__
+from pathtrace.tracer.answer import Answer
+
+if TYPE_CHECKING:
+    from pathtrace.tracer.check import CheckRequest
+    from pathtrace.tracer.tree.model import Tree
+
+FORMAT = 1
+
+
+def folder() -> Path:
+    """Where answers are kept: ``$PATHTRACE_CACHE_DIR/answers`` or the user's cache folder."""
+    given = os.environ.get("PATHTRACE_CACHE_DIR")
+    if given:
+        return Path(given) / "answers"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("pathtrace") / "answers"
+
+
+def digest(data: bytes | None) -> str:
+    """A short digest of a file's content; of a file that is not there, a word."""
+    return "absent" if data is None else hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def own_digest() -> str:
+    """A digest of pathtrace's own tracer: another version may answer differently."""
+    hasher = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        status = path.stat()
+        hasher.update(f"{path.name}:{status.st_size}:{status.st_mtime_ns}".encode())
+    return hasher.hexdigest()
+
+
+def key(request: CheckRequest) -> str:
+    """The name of an entry."""
+    launch = request.launch
+    parts: list[Any] = [
+        FORMAT, __version__, own_digest(), request.tree.info, launch.entry, launch.argv, sorted(launch.kwargs.items(), key=str),
+        launch.unparsed, sorted(request.environment.values.items()), sorted(request.environment.sources.items()),
+        request.model_config, request.draft_config, sorted(request.assume.items()), request.expect, request.changes,
+        os.getcwd(), _shell_names(request),
+    ]  # fmt: skip
+    return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
+
+
+def _shell_names(request: CheckRequest) -> list[str]:
+    """Shell variables that an answer may mention: SGLang's own."""
+    return sorted(name for name in request.shell or {} if name.startswith(("SGLANG_", "SGL_")))
+
+
+def load_answer(request: CheckRequest) -> Answer | None:
+    """The kept answer, if every file it was made from is unchanged."""
+    try:
+        data = (folder() / key(request)).read_bytes()
+        body, check = data[:-16], data[-16:]
+        if hashlib.blake2b(body, digest_size=16).digest() != check:
+            return None
+        answer, tree_files, other_files = pickle.loads(body)  # our own file, checked against its digest
+    except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, IndexError):
+        return None
+    if not isinstance(answer, Answer) or not _unchanged(request.tree, tree_files, other_files):
+        return None
+    return answer
+
+
+def _unchanged(tree: Tree, tree_files: Mapping[str, str], other_files: Mapping[str, str]) -> bool:
+    for path, kept in other_files.items():
+        if digest(read_file(path)) != kept:
+            return False
+    return all(digest(tree.read(path)) == kept for path, kept in tree_files.items())
+
+
+def read_file(path: str) -> bytes | None:
+    """A file outside the tree, or None."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
+
+
+def store_answer(request: CheckRequest, answer: Answer, dependencies: tuple[Mapping[str, bytes | None], Iterable[str]]) -> None:
+    """Keep an answer; a cache that cannot be written is no error."""
+    tree_files, other_files = dependencies
+    entry = (answer, {path: digest(data) for path, data in tree_files.items()}, {path: digest(read_file(path)) for path in other_files})
+    body = pickle.dumps(entry)
+    try:
+        target = folder()
+        target.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target)
+        with os.fdopen(handle, "wb") as file:
+            file.write(body + hashlib.blake2b(body, digest_size=16).digest())
+        os.replace(name, target / key(request))
+    except OSError:
+        return

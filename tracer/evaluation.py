@@ -1,0 +1,107 @@
+"""Evaluate launches on one tree under one set of facts, keeping what does not change between them."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pathtrace.tracer.eval.machine import Machine
+from pathtrace.tracer.eval.sources import Sources
+from pathtrace.tracer.requirements import Present, required_packages
+from pathtrace.tracer.stages import Run, run_launch
+from pathtrace.tracer.tree.model import Tree
+from pathtrace.tracer.verdict import Verdict, verdict
+
+RECURSION = 20_000
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What one evaluation starts from.
+
+    Attributes:
+        argv: the launcher's words; not used where ``kwargs`` is given.
+        kwargs: keyword arguments of ``Engine(...)``, or None.
+        environ: variables of the server.
+    """
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    kwargs: Mapping[str, Any] | None = None
+
+
+@dataclass
+class Evaluated:
+    """An evaluation: valid until the evaluator's next one."""
+
+    machine: Machine
+    run: Run
+    verdict: Verdict
+    inputs: Inputs
+
+
+@dataclass
+class Evaluator:
+    """Evaluates launches; modules that are read and run stay so.
+
+    Attributes:
+        tree: the tree.
+        facts: facts about the machine.
+        config_for: model path -> (label, config.json or None).
+        files: ``(path, question)`` -> True, False or None for paths of the launch.
+        read_file: text of a file of the launch (``--config``), or None.
+    """
+
+    tree: Tree
+    facts: Mapping[str, Any]
+    config_for: Callable[[str], tuple[str, dict[str, Any] | None]]
+    files: Callable[[str, str], bool | None]
+    read_file: Callable[[str], str | None]
+    sources: Sources = field(init=False)
+    count: int = 0
+    _machine: Machine | None = None
+
+    def __post_init__(self) -> None:
+        self.sources = Sources(self.tree)
+        self._present = Present(required_packages(self.tree))
+
+    def evaluate(self, inputs: Inputs, whole: bool = True) -> Evaluated:
+        """Evaluate one launch; with its possible refusals if ``whole``."""
+        self.count += 1
+        machine = self._machine
+        if machine is None or not machine.reset(inputs.environ):
+            machine = self._machine = Machine(self.sources, inputs.environ, self.facts)
+        state = machine.external_state
+        state["present"] = self._present
+        state["config_for"] = self.config_for
+        state["files"] = self.files
+        state["read_file"] = self.read_file
+        state["yaml"] = load_yaml
+        limit = sys.getrecursionlimit()
+        collecting = gc.isenabled()
+        gc.disable()  # an evaluation makes many long-lived objects and few cycles
+        sys.setrecursionlimit(max(limit, RECURSION))
+        try:
+            run = run_launch(machine, inputs.argv, inputs.kwargs)
+            return Evaluated(machine, run, verdict(machine, run, whole), inputs)
+        finally:
+            sys.setrecursionlimit(limit)
+            if collecting:
+                gc.enable()
+
+
+def load_yaml(text: str) -> Any:
+    """A YAML document as plain values, as ``yaml.safe_load`` would give it."""
+    from ruamel.yaml import YAML, YAMLError
+
+    from pathtrace.tracer.errors import BadInput
+
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise BadInput(f"the --config file is not YAML: {getattr(error, 'problem', None) or error}", line=line) from error

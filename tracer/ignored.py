@@ -1,0 +1,100 @@
+"""Inputs without effect: variables that nothing reads, or that only make the server warn; flags overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pathtrace.tracer.answer import Ignored, Place
+from pathtrace.tracer.eval.conditions import Guarded
+from pathtrace.tracer.eval.operators import equal, show, truth
+from pathtrace.tracer.eval.values import ABSENT, Instance, Unknown
+from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
+from pathtrace.tracer.tree.model import Tree
+
+# Variables that belong to the process, not to SGLang: the tree need not name them to be affected.
+_FOREIGN = ("PATH", "HOME", "LD_", "PYTHON", "CUDA_", "NCCL_", "HF_", "TORCH", "OMP_", "TRITON_", "TRANSFORMERS_", "NVIDIA_", "GLOO_", "UCX_", "XDG_", "LANG", "LC_", "USER", "SHELL", "TERM", "PWD", "TMP", "http", "HTTP", "no_proxy", "NO_PROXY")
+
+
+def ignored(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> tuple[Ignored, ...]:
+    """Variables and flags of this launch that do not count."""
+    return (*overwritten(done), *_variables(evaluator, done, sources))
+
+
+def overwritten(done: Evaluated) -> tuple[Ignored, ...]:
+    """Flags whose value the resolution replaced, with the line that did."""
+    m, record = done.machine, done.run.record
+    namespace = m.external_state.get("namespace")
+    given = m.external_state.get("given_dests") or {}
+    if not isinstance(record, Instance) or not isinstance(namespace, Instance):
+        return ()
+    view = m.external_state.get("view", record)
+    found = []
+    for dest, text in given.items():
+        before = namespace.slots.get(dest, ABSENT)
+        after = m.get_attr_or(view, dest, ABSENT)
+        if before is ABSENT or after is ABSENT or type(after) in (Guarded, Unknown) or isinstance(after, Instance):
+            continue
+        if truth(m, equal(m, before, after)) is False:
+            found.append(Ignored("flag", str(text).split(" ")[0].split("=")[0], show(before), "overwritten", show(after), _last_write(done, dest)))
+    return tuple(found)
+
+
+def _last_write(done: Evaluated, field: str) -> Place | None:
+    """The tree's last line that wrote a configuration field."""
+    m = done.machine
+    for slots, key, _old, _write in reversed(m.trail):
+        if key != field:
+            continue
+        write = m.writers.get((id(slots), key))
+        if write is not None and write.leaf is None and write.file and not write.parts:
+            return Place(write.file, write.line, m.sources.line(write.file, write.line))
+    return None
+
+
+def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> Iterator[Ignored]:
+    m = done.machine
+    reads = set(m.env_reads)
+    for name, value in done.inputs.environ.items():
+        if sources.get(name) == "inherited" or name.startswith(_FOREIGN):
+            continue
+        if name in reads:
+            yield from _warned(evaluator, done, name, value)
+        elif not mentioned(evaluator.tree, name):
+            yield Ignored("variable", name, value, "unread")
+
+
+def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Iterator[Ignored]:
+    """A variable that the launch reads: does it do more than make the server warn?"""
+    lines = [(message, file, line) for _level, message, file, line, _pc in done.machine.log if isinstance(message, str) and name in message]
+    if not lines:
+        return
+    without = {key: item for key, item in done.inputs.environ.items() if key != name}
+    before = done.verdict
+    after = evaluator.evaluate(Inputs(done.inputs.argv, without, done.inputs.kwargs))
+    same = (after.verdict.outcome, after.verdict.worker, after.verdict.event_loop, after.verdict.refusal) == (
+        before.outcome, before.worker, before.event_loop, before.refusal,
+    )  # fmt: skip
+    if same:
+        _message, file, line = lines[0]
+        yield Ignored("variable", name, value, "warned", None, Place(file, line, evaluator.sources.line(file, line)))
+
+
+def mentioned(tree: Tree, name: str) -> bool:
+    """Whether any Python file of the tree's server holds this name."""
+    wanted = name.encode()
+    return any(wanted in data for data in _files(tree, "sglang"))
+
+
+def _files(tree: Tree, folder: str) -> Iterator[bytes]:
+    for entry in tree.listdir(folder):
+        path = f"{folder}/{entry}"
+        if entry.endswith(".py"):
+            data = tree.read(path)
+            if data is not None:
+                yield data
+        elif "." not in entry and entry not in ("__pycache__", "test", "multimodal_gen") and tree.is_dir(path):
+            yield from _files(tree, path)
+
+
+__all__ = ["Any", "ignored", "mentioned"]
