@@ -35,6 +35,8 @@ MOST_DEPTH = 120
 
 def call(m: Machine, function: Any, args: Args) -> Any:
     """Call any value. An unknown callee gives an unknown result."""
+    if args.spread is not None:
+        return call_spread(m, function, args)
     kind = type(function)
     if kind is FunctionV:
         return call_function(m, function, args)
@@ -186,7 +188,8 @@ def bind_arguments(m: Machine, function: FunctionV, args: Args, env: Env) -> Non
     for index in range(taken, len(names)):
         name = names[index].arg
         if name in kw_left:
-            m.store(slots, name, kw_left.pop(name), args.kw_from.get(name))
+            default = function.defaults[index - first_default] if index >= first_default else ABSENT
+            m.store(slots, name, _or_default(m, kw_left.pop(name), default), args.kw_from.get(name))
         elif args.star_unknown is not None:
             m.store(slots, name, Unknown(f"{args.star_unknown.text}[{name!r}]", args.star_unknown.roots))
         elif index >= first_default:
@@ -196,7 +199,8 @@ def bind_arguments(m: Machine, function: FunctionV, args: Args, env: Env) -> Non
     for parameter in spec.kwonlyargs:
         name = parameter.arg
         if name in kw_left:
-            m.store(slots, name, kw_left.pop(name), args.kw_from.get(name))
+            default = function.kw_defaults.get(name, ABSENT)
+            m.store(slots, name, _or_default(m, kw_left.pop(name), default), args.kw_from.get(name))
         elif name in function.kw_defaults:
             m.store(slots, name, function.kw_defaults[name])
         elif args.star_unknown is not None:
@@ -218,6 +222,14 @@ def bind_arguments(m: Machine, function: FunctionV, args: Args, env: Env) -> Non
     elif kw_left:
         name = next(iter(kw_left))
         m.throw(TypeError, f"{function.name}() got an unexpected keyword argument '{name}'")
+
+
+def _or_default(m: Machine, value: Any, default: Any) -> Any:
+    """An argument that ``**kwargs`` may or may not hold."""
+    if type(value) is not Guarded or default is ABSENT:
+        return value
+    test, present = m.presence(value)
+    return present if test is True else m.conditions.ite(test, present, default)
 
 
 def instantiate(m: Machine, cls: ClassV, args: Args) -> Any:
@@ -277,22 +289,40 @@ def call_args(m: Machine, node: ast.Call, env: Env) -> Args:
             args.kw[keyword.arg] = value
             args.kw_from[keyword.arg] = m.written(r0)
             continue
-        if type(value) is Guarded:
-            value = m.lift(lambda leaf: leaf, value)
-        if type(value) is DictV:
-            for key, stored in value.slots.items():
-                test, present = m.presence(stored)
-                if test is False or not isinstance(key, str):
-                    continue
-                if test is not True:
-                    present = m.conditions.ite(test, present, Unknown(f"{key} (may be absent)", roots_of(m, test)))
-                args.kw[key] = present
-                args.kw_from[key] = m.writers.get((id(value.slots), key)) or m.written(r0)
-            if value.havoc:
-                args.star_unknown = Unknown(show(value), frozenset(value.havoc))
-        elif type(value) in (Unknown, External):
-            args.star_unknown = Unknown(show(value), roots_of(m, value))
+        if type(value) is Guarded and len(cases := m.split(value)) > 1:
+            args.spread = (cases, r0)
+        else:
+            spread(m, args, m.split(value)[0][1], r0)
     return args
+
+
+def spread(m: Machine, args: Args, value: Any, r0: int) -> None:
+    """Add ``**value`` to the arguments of a call."""
+    if type(value) is DictV:
+        for key, stored in value.slots.items():
+            test, present = m.presence(stored)
+            if test is False or not isinstance(key, str):
+                continue
+            args.kw[key] = present if test is True else m.conditions.restrict(stored, m.pc)  # may hold ABSENT
+            args.kw_from[key] = m.writers.get((id(value.slots), key)) or m.written(r0)
+        if value.havoc:
+            args.star_unknown = Unknown(show(value), frozenset(value.havoc))
+    elif type(value) in (Unknown, External):
+        args.star_unknown = Unknown(show(value), roots_of(m, value))
+
+
+def call_spread(m: Machine, function: Any, args: Args) -> Any:
+    """A call with ``**value`` where the value differs by case: one call a case."""
+    cases, r0 = args.spread
+
+    def one(leaf: Any) -> Any:
+        made = Args(list(args.pos), dict(args.kw))
+        made.pos_from, made.kw_from = args.pos_from, dict(args.kw_from)
+        made.star_unknown = args.star_unknown
+        spread(m, made, leaf, r0)
+        return call(m, function, made)
+
+    return m.fork([(test, lambda leaf=leaf: one(leaf)) for test, leaf in cases])
 
 
 def attempt(m: Machine, thunk: Any, kind: type, default: Any) -> Any:

@@ -322,6 +322,12 @@ class Heap:
                 else:
                     self.leave(LEAVES[value.kind], value.value)
                     alive = False
+        except Raised as raised:
+            if not frame.pending:
+                raise
+            del self.frames[depth - 1 :]
+            self.leave(("try", "root"), raised)  # the rest raises; the paths that left early go on
+            alive = False
         except Dead:
             alive = False
             if not frame.pending:

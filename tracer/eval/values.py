@@ -252,7 +252,7 @@ class TypingV:
 class Args:
     """The arguments of one call, with where each came from."""
 
-    __slots__ = ("kw", "kw_from", "pos", "pos_from", "star_unknown")
+    __slots__ = ("kw", "kw_from", "pos", "pos_from", "spread", "star_unknown")
 
     def __init__(self, pos: list[Any] | None = None, kw: dict[str, Any] | None = None) -> None:
         self.pos: list[Any] = pos if pos is not None else []
@@ -260,6 +260,7 @@ class Args:
         self.pos_from: list[Any] = []
         self.kw_from: dict[str, Any] = {}
         self.star_unknown: Unknown | None = None
+        self.spread: Any = None  # ``**value`` whose value differs by case
 
 
 def builtin_types() -> tuple[type, ...]:
