@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.conditions import Guarded
@@ -79,7 +80,7 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
         return model(m, function, args)
     if m.depth > MOST_DEPTH or _recurses_on_unknown(m, function, args):
         return Unknown(f"{function.name}() (calls nested too deep)", frozenset())
-    parser = _fresh_parser(args)
+    parser = _fresh_parser(args) if m.pc is True else None
     if parser is not None:
         known = m.external_state.get(("parser", id(function.node)))
         if known is not None:
@@ -98,7 +99,8 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
             return m.eval(node.body, env)
         if env.is_generator:
             return _run_generator(m, node, env)
-        result = m.run_frame("function", lambda: _run_body(m, node, env))
+        with m.timeless() if parser is not None else nullcontext():
+            result = m.run_frame("function", lambda: _run_body(m, node, env))
         if m.opaque is not None and any(_is_worker(m, leaf) for _test, leaf in m.conditions.cases(result)):
             m.choosers.add(id(node))
             if m.chosen_at is None:

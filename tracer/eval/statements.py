@@ -15,6 +15,7 @@ from pathtrace.tracer.eval.imports import import_from, import_name
 from pathtrace.tracer.eval.objects import get_attr, set_attr
 from pathtrace.tracer.eval.operators import roots_of, show, truth
 from pathtrace.tracer.eval.scopes import Env
+from pathtrace.tracer.eval.searches import search, shape
 from pathtrace.tracer.eval.values import (
     ABSENT,
     Args,
@@ -128,6 +129,11 @@ def for_stmt(m: Machine, node: ast.For, env: Env) -> Signal | None:
     if type(iterable) in (Unknown, External):
         return _unknown_loop(m, node, env, iterable)
     cells = m.element_sources(iterable)
+    found = shape(node)
+    if found is not None:
+        outcome = search(m, cells, *found, env)
+        if not isinstance(outcome, bool):
+            return outcome
 
     def rounds() -> Signal | None:
         for count, (present, value, source) in enumerate(cells):
@@ -355,8 +361,13 @@ def catch(
     matches: Callable[[Raised], Any],
     handler: Callable[[Raised], Any],
     otherwise: Callable[[], Any] | None = None,
+    reraises: Callable[[Raised], bool] = lambda raised: False,
 ) -> Any:
-    """Run ``body``; where it raises something that ``matches``, run ``handler`` instead."""
+    """Run ``body``; where it raises something that ``matches``, run ``handler`` instead.
+
+    A handler that ``reraises`` is skipped where nothing further out would catch the exception:
+    what it does to the state is then seen by nobody.
+    """
     mark = len(m.trail)
     frame = Frame("try", mark)
     m.frames.append(frame)
@@ -377,6 +388,17 @@ def catch(
         del m.frames[depth - 1 :]
         del m.stack[stack:]
         m.file, m.depth = file, call_depth
+    if m.frame_for(("try", "root")).kind == "root":
+        root, stay = m.frame_for(("root",)), []
+        for pending in frame.pending:
+            if matches(pending.value) and not reraises(pending.value):
+                stay.append(pending)
+            else:
+                root.pending.append(Pending(pending.test, pending.value, {}))
+        if not stay and not alive:
+            raise Dead
+        if len(stay) < len(frame.pending):
+            frame.pending = stay
     if not frame.pending:
         return value if otherwise is None or value is not None else otherwise()
     outcomes: list[tuple[Any, Callable[[], Any]]] = []
@@ -417,6 +439,14 @@ def catch(
     return m.fork(outcomes)
 
 
+def _ends_in_raise(handler: ast.ExceptHandler | None) -> bool:
+    """Whether a handler passes on what it caught."""
+    if handler is None:
+        return False
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
 def try_stmt(m: Machine, node: ast.Try, env: Env) -> Signal | None:
     def chosen(raised: Raised) -> ast.ExceptHandler | None:
         for item in node.handlers:
@@ -443,6 +473,7 @@ def try_stmt(m: Machine, node: ast.Try, env: Env) -> Signal | None:
                 lambda raised: chosen(raised) is not None,
                 handle,
                 (lambda: m.exec_block(node.orelse, env)) if node.orelse else None,
+                lambda raised: _ends_in_raise(chosen(raised)),
             )
         finally:
             m.try_depth.pop()

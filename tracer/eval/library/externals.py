@@ -178,8 +178,8 @@ def inherited(m: Machine, obj: Any, base: External, name: str) -> Any:
         value = handler(m, obj, name)
         if value is not ABSENT:
             return value
-        if is_config(m, obj):
-            m.throw(AttributeError, f"'{m.type_name(obj)}' object has no attribute '{name}'")
+    if isinstance(obj, Instance) and is_config(m, obj):
+        m.throw(AttributeError, f"'{m.type_name(obj)}' object has no attribute '{name}'")
     given = obj.slots.get("*given*") if isinstance(obj, Instance) else None
     if given and name in given:
         return given[name]

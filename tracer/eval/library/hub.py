@@ -206,5 +206,5 @@ MODELS: dict[str, Any] = {
         for kind, handler in (("init", _init_config), ("class", config_class_attribute))
     },
 }  # fmt: skip
-for _path in ("transformers.PretrainedConfig", "transformers.PreTrainedConfig"):
+for _path in [path.removeprefix("*init*") for path in MODELS if path.startswith("*init*")]:
     MODELS[f"*attr*{_path}"] = lambda m, obj, name: config_attribute(m, obj, name) if "*config*" in obj.slots else ABSENT
