@@ -82,7 +82,15 @@ def _paths(request: CheckRequest) -> tuple[str | None, str | None]:
     words = launch.argv
     for index, word in enumerate(words):
         flag, _, value = word.partition("=")
-        kind = "model" if flag in ("--model-path", "--model") else "draft" if "--speculative-draft-model-path".startswith(flag) and flag.startswith("--speculative-draft") or flag == "--speculative-draft-model" else None
+        kind = (
+            "model"
+            if flag in ("--model-path", "--model")
+            else "draft"
+            if "--speculative-draft-model-path".startswith(flag)
+            and flag.startswith("--speculative-draft")
+            or flag == "--speculative-draft-model"
+            else None
+        )
         if kind is not None:
             text = value if "=" in word else words[index + 1] if index + 1 < len(words) else ""
             found[kind] = text
@@ -98,7 +106,11 @@ def evaluator_for(request: CheckRequest) -> tuple[Evaluator, LaunchFiles]:
     tree = request.tree
     if not tree.is_dir("sglang/srt/speculative"):
         version = f" {tree.info.version}" if tree.info.version else ""
-        raise BadInput(f"this SGLang tree{version} has no speculative decoding (no sglang/srt/speculative); give a later one with --sglang", tree.info.given)
+        raise BadInput(
+            f"this SGLang tree{version} has no speculative decoding (no sglang/srt/speculative); "
+            "give a later one with --sglang",
+            tree.info.given,
+        )
     files = LaunchFiles(request)
     return Evaluator(tree, parse_facts(request.assume), files.config_for, files.about, files.text), files
 
@@ -256,7 +268,10 @@ def _notes(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> tupl
     reads = set(done.machine.env_reads)
     for name in sorted(request.shell or {}):
         if name in reads and name not in request.environment.values and name.startswith(("SGLANG_", "SGL_")):
-            notes.append(f"your shell sets {name}, which this tree reads; it is not part of this answer (--inherit-env or --env {name}=... makes it so)")
+            notes.append(
+                f"your shell sets {name}, which this tree reads; it is not part of this answer "
+                f"(--inherit-env or --env {name}=... makes it so)"
+            )
     for text in request.launch.unparsed:
         notes.append(f"not read from the launch: {text}")
     return tuple(dict.fromkeys(notes))

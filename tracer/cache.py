@@ -52,12 +52,14 @@ def own_digest() -> str:
 def key(request: CheckRequest) -> str:
     """The name of an entry."""
     launch = request.launch
-    parts: list[Any] = [
-        FORMAT, __version__, own_digest(), request.tree.info, launch.entry, launch.argv, sorted(launch.kwargs.items(), key=str),
-        launch.unparsed, sorted(request.environment.values.items()), sorted(request.environment.sources.items()),
-        request.model_config, request.draft_config, sorted(request.assume.items()), request.expect, request.changes,
-        os.getcwd(), _shell_names(request),
-    ]  # fmt: skip
+    environment = request.environment
+    parts: tuple[Any, ...] = (
+        (FORMAT, __version__, own_digest(), request.tree.info, os.getcwd()),
+        (launch.entry, launch.argv, sorted(launch.kwargs.items(), key=str), launch.unparsed),
+        (sorted(environment.values.items()), sorted(environment.sources.items()), _shell_names(request)),
+        (request.model_config, request.draft_config, sorted(request.assume.items())),
+        (request.expect, request.changes),
+    )
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
 
 
@@ -96,10 +98,16 @@ def read_file(path: str) -> bytes | None:
         return None
 
 
-def store_answer(request: CheckRequest, answer: Answer, dependencies: tuple[Mapping[str, bytes | None], Iterable[str]]) -> None:
+def store_answer(
+    request: CheckRequest, answer: Answer, dependencies: tuple[Mapping[str, bytes | None], Iterable[str]]
+) -> None:
     """Keep an answer; a cache that cannot be written is no error."""
     tree_files, other_files = dependencies
-    entry = (answer, {path: digest(data) for path, data in tree_files.items()}, {path: digest(read_file(path)) for path in other_files})
+    entry = (
+        answer,
+        {path: digest(data) for path, data in tree_files.items()},
+        {path: digest(read_file(path)) for path in other_files},
+    )
     body = pickle.dumps(entry)
     try:
         target = folder()

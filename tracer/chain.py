@@ -66,7 +66,9 @@ class Slice:
         run, m = self.done.run, self.m
         if run.choice is not None and not run.refused:
             for branch in m.branches[run.choice.branches_from :]:
-                if branch.function is not None and (id(branch.function.node) in m.choosers or branch.function.name in m.choosing_methods):
+                if branch.function is not None and (
+                    id(branch.function.node) in m.choosers or branch.function.name in m.choosing_methods
+                ):
                     yield branch
         elif run.stops:
             yield from self.above(run.stops[-1].raised.ctrl)
@@ -92,7 +94,11 @@ class Slice:
                         continue
                     visited.add(write.seq)
                     key = where[1]
-                    if (key in self.fields or where[0] == self.environ) and write.leaf is None and not self.initial(write):
+                    if (
+                        (key in self.fields or where[0] == self.environ)
+                        and write.leaf is None
+                        and not self.initial(write)
+                    ):
                         value = self.value_at(where)
                         if value is not ABSENT:  # a default in a class body is no decision
                             found.append((str(key), value, write))
@@ -125,19 +131,24 @@ class Slice:
 
     # ------------------------------------------------------------------ decisions
     def branch_decision(self, branch: Branch) -> Decision:
-        result = {True: "true", False: "false"}.get(branch.result if isinstance(branch.result, bool) else None, "undecided")
+        result = "undecided" if not isinstance(branch.result, bool) else "true" if branch.result else "false"
         test = branch.node.test
         word = "assert" if isinstance(branch.node, ast.Assert) else "if"
         readings = tuple(
-            Reading(ast.unparse(node), show(value), self.origins(r0, r1)) for node, value, r0, r1 in branch.operands or ()
+            Reading(ast.unparse(node), show(value), self.origins(r0, r1))
+            for node, value, r0, r1 in branch.operands or ()
         )
-        return Decision("branch", Place(branch.file, branch.line, f"{word} {ast.unparse(test)}"), result, _distinct(readings))
+        return Decision(
+            "branch", Place(branch.file, branch.line, f"{word} {ast.unparse(test)}"), result, _distinct(readings)
+        )
 
     def write_decision(self, write: Any, key: str, value: Any) -> Decision:
         text = self.m.sources.line(write.file, write.line)
         shown = show(value)
         reading = Reading(key, shown, self.origins(write.r0, write.r1))
-        return Decision("write", Place(write.file, write.line, text), f"{key} = {shown}", (reading,) if reading.origins else ())
+        return Decision(
+            "write", Place(write.file, write.line, text), f"{key} = {shown}", (reading,) if reading.origins else ()
+        )
 
     def choice(self) -> tuple[Decision, ...]:
         worker = self.done.verdict.worker
@@ -181,7 +192,11 @@ class Slice:
     def variable(self, name: str, write: Any) -> Origin:
         value = self.m.environ.slots.get(name, ABSENT)
         if write is not None:
-            return Origin("hook", f"{name}={show(value)}", Place(write.file, write.line, self.m.sources.line(write.file, write.line)))
+            return Origin(
+                "hook",
+                f"{name}={show(value)}",
+                Place(write.file, write.line, self.m.sources.line(write.file, write.line)),
+            )
         if value is ABSENT:
             return Origin("variable", f"{name} is not set")
         return Origin("variable", f"{name}={value}")
@@ -189,7 +204,11 @@ class Slice:
     def leaf(self, write: Any) -> Origin:
         kind, text = write.leaf
         kinds: dict[str, OriginKind] = {"flag": "flag", "default": "default", "config": "config"}
-        place = Place(write.file, write.line, self.m.sources.line(write.file, write.line)) if kind == "default" and write.file else None
+        place = (
+            Place(write.file, write.line, self.m.sources.line(write.file, write.line))
+            if kind == "default" and write.file
+            else None
+        )
         return Origin(kinds[kind], text, place)
 
     def deepest(self, write: Any) -> Place:

@@ -40,7 +40,7 @@ class Edit:
                 environ.pop(name, None)
             else:
                 environ[name] = value
-        argv = [word for word in _without(inputs.argv, self.drop)] if self.drop else list(inputs.argv)
+        argv = list(_without(inputs.argv, self.drop)) if self.drop else list(inputs.argv)
         return Inputs((*argv, *self.add), environ, inputs.kwargs)
 
 
@@ -83,7 +83,9 @@ def candidates(done: Evaluated, decisions: Sequence[Decision]) -> list[Edit]:
     return edits
 
 
-def _flag_edits(parser: Any, inputs: Inputs, flags: dict[str, None], defaults: dict[str, None], constants: dict[str, list[Any]]) -> list[Edit]:
+def _flag_edits(
+    parser: Any, inputs: Inputs, flags: dict[str, None], defaults: dict[str, None], constants: dict[str, list[Any]]
+) -> list[Edit]:
     drops: list[Edit] = []
     values: list[Edit] = []
     if parser is None:
@@ -165,7 +167,9 @@ def _constants(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
     return found
 
 
-def search(evaluator: Evaluator, done: Evaluated, decisions: Sequence[Decision], expect: str | None) -> tuple[tuple[Change, ...], str | None]:
+def search(
+    evaluator: Evaluator, done: Evaluated, decisions: Sequence[Decision], expect: str | None
+) -> tuple[tuple[Change, ...], str | None]:
     """Try the candidates one at a time, and in pairs where ``expect`` is given and no single one meets it."""
     base = done.verdict
     edits = candidates(done, decisions)
@@ -183,7 +187,9 @@ def search(evaluator: Evaluator, done: Evaluated, decisions: Sequence[Decision],
         result = evaluator.evaluate(changed, whole=False).verdict
         if result.outcome != "worker" or _same_class(result, base):
             return None
-        return Change(tuple(edit.text for edit in chosen), result.outcome, result.worker, result.event_loop, result.refusal)
+        return Change(
+            tuple(edit.text for edit in chosen), result.outcome, result.worker, result.event_loop, result.refusal
+        )
 
     for edit in edits:
         if tried >= MOST_EVALUATIONS:

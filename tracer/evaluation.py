@@ -95,7 +95,8 @@ class Evaluator:
 
 def load_yaml(text: str) -> Any:
     """A YAML document as plain values, as ``yaml.safe_load`` would give it."""
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     from pathtrace.tracer.errors import BadInput
 
@@ -104,4 +105,6 @@ def load_yaml(text: str) -> Any:
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
-        raise BadInput(f"the --config file is not YAML: {getattr(error, 'problem', None) or error}", line=line) from error
+        raise BadInput(
+            f"the --config file is not YAML: {getattr(error, 'problem', None) or error}", line=line
+        ) from error

@@ -33,19 +33,19 @@ class Fact:
 
 
 FACTS = (
-    Fact("device", "str", "Kind of accelerator: cuda, hip, xpu, hpu, npu, mps, cpu.", "cuda", "torch.cuda.is_available(), torch.version"),
+    Fact("device", "str", "Kind of accelerator: cuda, hip, xpu, npu, cpu ...", "cuda", "torch.cuda, torch.version"),
     Fact("arch", "str", "Processor architecture as platform.machine() says it.", "x86_64", "platform.machine()"),
     Fact("sm", "int", "Compute capability as one number: 90 is 9.0.", None, "torch.cuda.get_device_capability()"),
     Fact("gpus", "int", "GPUs that the process sees.", None, "torch.cuda.device_count()"),
     Fact("gpu_memory_mib", "int", "Memory of one GPU in MiB.", None, "nvidia-smi, torch.cuda.mem_get_info()"),
     Fact("gpu_name", "str", "Name of the GPU.", None, "torch.cuda.get_device_name()"),
     Fact("cuda", "str", "CUDA version that torch was built with, such as 12.8.", None, "torch.version.cuda"),
-    Fact("plugins", "str", "Plugins of other packages that the tree would load: none, or unknown.", "none", "importlib.metadata.entry_points()"),
+    Fact("plugins", "str", "Plugins of other packages: none, or unknown.", "none", "importlib.metadata.entry_points()"),
     Fact("python", "str", "Python version of the server, such as 3.12.3.", None, "sys.version_info"),
-    Fact("pkg.*", "bool", "Whether a package is installed; the release's own requirements are.", None, "import, importlib.util.find_spec"),
+    Fact("pkg.*", "bool", "Whether a package is installed; the release's own are.", None, "import, find_spec"),
     Fact("version.*", "str", "Version of an installed package.", None, "importlib.metadata.version()"),
-    Fact("hf.*", "str", "A key of the model's configuration that config.json does not have (JSON).", None, "transformers' configuration class"),
-    Fact("draft.*", "str", "The same for the draft model.", None, "transformers' configuration class"),
+    Fact("hf.*", "str", "A key that the model's config.json does not have (JSON).", None, "transformers' config class"),
+    Fact("draft.*", "str", "The same for the draft model.", None, "transformers' config class"),
 )  # fmt: skip
 
 
@@ -59,7 +59,14 @@ def parse_facts(given: Mapping[str, str]) -> dict[str, Any]:
 
     facts: dict[str, Any] = {fact.name: fact.default for fact in FACTS if fact.default is not None}
     for name, text in given.items():
-        fact = next((item for item in FACTS if item.name == name or (item.name.endswith("*") and name.startswith(item.name[:-1]))), None)
+        fact = next(
+            (
+                item
+                for item in FACTS
+                if item.name == name or (item.name.endswith("*") and name.startswith(item.name[:-1]))
+            ),
+            None,
+        )
         if fact is None:
             known = ", ".join(item.name for item in FACTS)
             raise BadInput(f"--assume {name}: no such fact; known facts are {known}")

@@ -13,7 +13,34 @@ from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
 from pathtrace.tracer.tree.model import Tree
 
 # Variables that belong to the process, not to SGLang: the tree need not name them to be affected.
-_FOREIGN = ("PATH", "HOME", "LD_", "PYTHON", "CUDA_", "NCCL_", "HF_", "TORCH", "OMP_", "TRITON_", "TRANSFORMERS_", "NVIDIA_", "GLOO_", "UCX_", "XDG_", "LANG", "LC_", "USER", "SHELL", "TERM", "PWD", "TMP", "http", "HTTP", "no_proxy", "NO_PROXY")
+_FOREIGN = (
+    "PATH",
+    "HOME",
+    "LD_",
+    "PYTHON",
+    "CUDA_",
+    "NCCL_",
+    "HF_",
+    "TORCH",
+    "OMP_",
+    "TRITON_",
+    "TRANSFORMERS_",
+    "NVIDIA_",
+    "GLOO_",
+    "UCX_",
+    "XDG_",
+    "LANG",
+    "LC_",
+    "USER",
+    "SHELL",
+    "TERM",
+    "PWD",
+    "TMP",
+    "http",
+    "HTTP",
+    "no_proxy",
+    "NO_PROXY",
+)
 
 
 def ignored(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> tuple[Ignored, ...]:
@@ -36,7 +63,16 @@ def overwritten(done: Evaluated) -> tuple[Ignored, ...]:
         if before is ABSENT or after is ABSENT or type(after) in (Guarded, Unknown) or isinstance(after, Instance):
             continue
         if truth(m, equal(m, before, after)) is False:
-            found.append(Ignored("flag", str(text).split(" ")[0].split("=")[0], show(before), "overwritten", show(after), _last_write(done, dest)))
+            found.append(
+                Ignored(
+                    "flag",
+                    str(text).split(" ")[0].split("=")[0],
+                    show(before),
+                    "overwritten",
+                    show(after),
+                    _last_write(done, dest),
+                )
+            )
     return tuple(found)
 
 
@@ -66,7 +102,11 @@ def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]
 
 def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Iterator[Ignored]:
     """A variable that the launch reads: does it do more than make the server warn?"""
-    lines = [(message, file, line) for _level, message, file, line, _pc in done.machine.log if isinstance(message, str) and name in message]
+    lines = [
+        (message, file, line)
+        for _level, message, file, line, _pc in done.machine.log
+        if isinstance(message, str) and name in message
+    ]
     if not lines:
         return
     without = {key: item for key, item in done.inputs.environ.items() if key != name}

@@ -19,7 +19,22 @@ _IMPORTS = {
     "nvidia_cutlass_dsl": ("cutlass",), "sglang_kernel": ("sgl_kernel",), "build": ("build",),
 }  # fmt: skip
 # What the requirements themselves always bring.
-_BROUGHT = {"torch": ("torch", "triton", "numpy", "functorch"), "transformers": ("transformers", "huggingface_hub", "tokenizers", "safetensors", "yaml", "numpy", "requests", "tqdm", "packaging", "regex"), "fastapi": ("fastapi", "starlette", "pydantic")}
+_BROUGHT = {
+    "torch": ("torch", "triton", "numpy", "functorch"),
+    "transformers": (
+        "transformers",
+        "huggingface_hub",
+        "tokenizers",
+        "safetensors",
+        "yaml",
+        "numpy",
+        "requests",
+        "tqdm",
+        "packaging",
+        "regex",
+    ),
+    "fastapi": ("fastapi", "starlette", "pydantic"),
+}
 _REQUIRES = re.compile(r"^([A-Za-z0-9._-]+)")
 
 

@@ -52,10 +52,15 @@ def publish(m: Machine, record: Any) -> None:
     """Make the record the process's configuration, as the scheduler process does first."""
     from pathtrace.tracer.eval.calls import attempt
 
-    for module, name in (("sglang.srt.runtime_context", "publish"), ("sglang.srt.server_args", "set_global_server_args_for_scheduler")):
+    for module, name in (
+        ("sglang.srt.runtime_context", "publish"),
+        ("sglang.srt.server_args", "set_global_server_args_for_scheduler"),
+    ):
         if m.find_module(module) is None:
             continue
-        function = attempt(m, lambda module=module, name=name: get_attr(m, m.import_module(module), name), Exception, None)
+        function = attempt(
+            m, lambda module=module, name=name: get_attr(m, m.import_module(module), name), Exception, None
+        )
         if isinstance(function, FunctionV):
             args = Args([record], {"role": "scheduler"} if name == "publish" else {})
             attempt(m, lambda function=function, args=args: m.call(function, args), Exception, None)
@@ -202,8 +207,11 @@ class PartialScheduler:
         """A local variable that the part did not set: run the statements of the method that set it."""
         node = env.function.node
         statements = [
-            item for item in node.body if any(
-                isinstance(child, ast.Name) and child.id == name and isinstance(child.ctx, ast.Store) for child in ast.walk(item)
+            item
+            for item in node.body
+            if any(
+                isinstance(child, ast.Name) and child.id == name and isinstance(child.ctx, ast.Store)
+                for child in ast.walk(item)
             )
         ]
         key = f"{env.function.qualname}:{name}"
@@ -231,9 +239,16 @@ def _slice(node: ast.FunctionDef, name: str) -> list[ast.stmt]:
         for index, item in enumerate(before)
         if _assigns_attribute(item, name) or (node.name != "__init__" and isinstance(item, ast.If) and _returns(item))
     }
-    local = {child.id for item in before for child in ast.walk(item) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+    local = {
+        child.id
+        for item in before
+        for child in ast.walk(item)
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+    }
     while True:
-        names = {child.id for index in wanted for child in ast.walk(before[index]) if isinstance(child, ast.Name)} & local
+        names = {
+            child.id for index in wanted for child in ast.walk(before[index]) if isinstance(child, ast.Name)
+        } & local
         more = {index for index, item in enumerate(before) if index not in wanted and _changes(item, names)}
         if not more:
             return [before[index] for index in sorted(wanted)]
@@ -251,7 +266,11 @@ def _changes(node: ast.stmt, names: set[str]) -> bool:
                 base = base.value
             if isinstance(base, ast.Name) and base.id in names:
                 return True
-        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call) and isinstance(item.value.func, ast.Attribute):
+        if (
+            isinstance(item, ast.Expr)
+            and isinstance(item.value, ast.Call)
+            and isinstance(item.value.func, ast.Attribute)
+        ):
             owner = item.value.func.value
             if isinstance(owner, ast.Name) and owner.id in names:
                 return True
@@ -260,10 +279,17 @@ def _changes(node: ast.stmt, names: set[str]) -> bool:
 
 def _assigns_attribute(node: ast.AST, name: str) -> bool:
     for item in ast.walk(node):
-        targets = item.targets if isinstance(item, ast.Assign) else [item.target] if isinstance(item, ast.AnnAssign) else ()
+        targets = (
+            item.targets if isinstance(item, ast.Assign) else [item.target] if isinstance(item, ast.AnnAssign) else ()
+        )
         for target in targets:
             for part in target.elts if isinstance(target, ast.Tuple) else (target,):
-                if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name) and part.value.id == "self":
+                if (
+                    isinstance(part, ast.Attribute)
+                    and part.attr == name
+                    and isinstance(part.value, ast.Name)
+                    and part.value.id == "self"
+                ):
                     return True
     return False
 

@@ -18,6 +18,7 @@ from pathtrace.tracer.eval.objects import find_in_class, get_attr
 from pathtrace.tracer.eval.values import ABSENT, Args, ClassV, Instance
 from pathtrace.tracer.scheduler import Choice, choose
 
+VIEW_MODULE = "sglang.srt.arg_groups.overrides"
 ARGS_MODULE = "sglang.srt.server_args"
 
 
@@ -107,7 +108,7 @@ def _stage(m: Machine, run: Run, step: Callable[[], None]) -> bool:
         run.gave_up = stop
         alive = False
     finally:
-        m.frames = []
+        m.frames = [Frame("root", len(m.trail))]  # what is read afterwards may raise too
     for pending in root.pending:
         run.stops.append(Stop(_phase(m, run, pending.value), pending.test, pending.value))
     run.stops += last  # the raise that the last path ran into comes last
@@ -121,24 +122,9 @@ def _phase(m: Machine, run: Run, raised: Raised) -> Phase:
     return run.phase
 
 
-def record_field(m: Machine, record: Any, name: str) -> Any:
-    """The resolved value of a field: what readers of the record see after resolution."""
-    if not isinstance(record, Instance):
-        return ABSENT
-    view = m.external_state.get("view")
-    source = view if view is not None else record
-    return m.get_attr_or(source, name, ABSENT)
-
-
 def resolved_view_of(m: Machine, record: Any) -> Any:
     """The view through which a tree with declared resolution is read, or the record itself."""
-    for module in ("sglang.srt.arg_groups.overrides",):
-        if m.find_module(module) is None or not isinstance(record, Instance):
-            continue
-        maker = m.attempt(lambda: get_attr(m, m.import_module(module), "resolving_view"), AttributeError, None)
-        if maker is not None:
-            return m.call(maker, Args([record]))
-    return record
-
-
-__all__ = ["ClassV", "Run", "Stop", "record_field", "resolved_view_of", "run_launch"]
+    if m.find_module(VIEW_MODULE) is None or not isinstance(record, Instance):
+        return record
+    maker = m.attempt(lambda: get_attr(m, m.import_module(VIEW_MODULE), "resolving_view"), AttributeError, None)
+    return record if maker is None else m.call(maker, Args([record]))

@@ -71,19 +71,29 @@ class Explorer:
         self.request = request
         launch = parse_launch(request.launch) if request.launch else Launch(entry="bare")
         if launch.kwargs:
-            raise BadInput("a table starts from a command, not from Engine(...) or a ServerArgs line; give the flags instead")
+            raise BadInput(
+                "a table starts from a command, not from Engine(...) or a ServerArgs line; give the flags instead"
+            )
         checked = CheckRequest(
-            request.tree, launch, request.environment, request.model_config, request.draft_config, request.assume, changes=False, cache=False
+            request.tree,
+            launch,
+            request.environment,
+            request.model_config,
+            request.draft_config,
+            request.assume,
+            changes=False,
+            cache=False,
         )
         self.own = inputs_of(checked).argv
         named = LaunchFiles(checked)
-        self.model = () if named.model else (MODEL, self.folder(request.model_config, MODEL))
-        self.draft = () if named.draft else (DRAFT, self.folder(request.draft_config, DRAFT))
+        model, draft = self.folder(request.model_config, MODEL), self.folder(request.draft_config, DRAFT)
+        self.model = () if named.model else (MODEL, model)
+        self.draft = () if named.draft else (DRAFT, draft)
         given = any(word.startswith(("--speculative-num", "--speculative-eagle")) for word in self.own)
         self.numbers = () if given else NUMBERS
         self.evaluator, self.files = evaluator_for(checked)
-        self.files.model = named.model or self.model[1]
-        self.files.draft = named.draft or self.draft[1]
+        self.files.model = named.model or model
+        self.files.draft = named.draft or draft
         self.finder: Finder | None = None
         self.bases: dict[str, tuple[str, ...]] = {}
         self.added: dict[str, tuple[str, ...]] = {}
@@ -96,7 +106,9 @@ class Explorer:
     def folder(self, config: str | None, flag: str) -> str:
         """A model path for a given config: its folder; made up where none is given, or where both are in one."""
         both = self.request.model_config and self.request.draft_config
-        if config is None or (both and flag == DRAFT and Path(config).parent == Path(str(self.request.model_config)).parent):
+        if config is None or (
+            both and flag == DRAFT and Path(config).parent == Path(str(self.request.model_config)).parent
+        ):
             return MADE_UP[flag]
         return str(Path(config).parent)
 
@@ -141,7 +153,12 @@ class Explorer:
                 self.bounded = True
                 break
             algorithms.compared(done)
-            if algorithms.doubtful(name) and done.verdict.outcome == "refused" and done.verdict.worker is None and algorithms.unknown(done, name):
+            if (
+                algorithms.doubtful(name)
+                and done.verdict.outcome == "refused"
+                and done.verdict.worker is None
+                and algorithms.unknown(done, name)
+            ):
                 return
             refused = done.verdict.outcome == "refused"
             if kept is None or not refused:
@@ -206,7 +223,11 @@ class Explorer:
                     dead[item] = lead.conditions
         except LimitReached:
             self.bounded = True
-            exact = {item: frozenset(self.domain(algorithm, item, lead.values)[:1]) for item, lead in here.inputs.items() if item not in cells}
+            exact = {
+                item: frozenset(self.domain(algorithm, item, lead.values)[:1])
+                for item, lead in here.inputs.items()
+                if item not in cells
+            }
             return [Box({**cells, **exact}, here.result)]
         if not splits:
             return [Box(cells, here.result)]
@@ -217,7 +238,9 @@ class Explorer:
             boxes += self.grow(algorithm, after, {**cells, item: frozenset(values)}, dead)
         return boxes
 
-    def effects(self, algorithm: str, settings: Settings, item: Input, values: tuple[str, ...]) -> dict[Result, list[str]]:
+    def effects(
+        self, algorithm: str, settings: Settings, item: Input, values: tuple[str, ...]
+    ) -> dict[Result, list[str]]:
         """What each value of an input comes to when it alone is changed; the start's own value first."""
         here = self.point(algorithm, settings)
         domain = self.domain(algorithm, item, values)
@@ -252,15 +275,15 @@ class Explorer:
         for words, names in added.items():
             if words:
                 yield f"rows of {', '.join(names)} start from a launch with {' '.join(words)}"
-        tried: dict[str, None] = {}
-        for domain in self.domains.values():
-            tried.update((item.name, None) for item in domain if item.name not in columns)
+        inputs = {item: values for domain in self.domains.values() for item, values in domain.items()}
+        tried = [item.name for item in inputs if item.name not in columns]
         if tried:
-            yield f"tried alone from every row, without effect: {', '.join(tried)}"
-        if any(value.isdigit() and item.kind == "option" and item.name in columns for domain in self.domains.values() for item, values in domain.items() for value in values):
+            yield f"tried alone, without effect: {', '.join(tried)}"
+        shown = {item: values for item, values in inputs.items() if item.kind == "option" and item.name in columns}
+        if any(value.isdigit() for values in shown.values() for value in values):
             yield "numbers are those on either side of the limits that the code compares with"
-        if any(item.name in NUMBERS and item.name in columns for domain in self.domains.values() for item in domain):
-            yield f"where one of {', '.join(NUMBERS[::2])} is given, so are the others: {' '.join(self.numbers) or 'as in the launch'}"
+        if self.numbers and any(item.name in NUMBERS for item in shown):
+            yield f"where one of {' '.join(self.numbers)} is given, so are the others"
         if self.unreached:
             yield f"not reached: {', '.join(self.unreached)}"
 

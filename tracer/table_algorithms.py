@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from pathtrace.tracer.eval.values import ABSENT, ClassV, DictV, Instance
+from pathtrace.tracer.eval.values import ABSENT, ClassV, DictV, Instance, ModuleV
 from pathtrace.tracer.evaluation import Evaluated
 
 NAME = "--speculative-algorithm"
@@ -49,10 +49,10 @@ class Algorithms:
         """Whether only a comparison in the code speaks for a name."""
         return not self.names[name]
 
-    def unknown(self, done: Evaluated, name: str) -> bool:
-        """Whether the tree refuses the name itself: its message quotes it."""
+    def rejected(self, done: Evaluated, name: str) -> bool:
+        """Whether a doubtful name is none: the tree's refusal quotes it."""
         refusal = done.verdict.refusal
-        return refusal is None or refusal.phase in ("parse", "resolve", "dispatch") and name in refusal.message
+        return self.doubtful(name) and refusal is not None and name in refusal.message
 
     def compared(self, done: Evaluated) -> None:
         """Take up the names that an evaluation compared the algorithm with."""
@@ -70,7 +70,8 @@ def _members(done: Evaluated) -> Iterator[str]:
     m = done.machine
     if m.find_module(_TYPE[0]) is None:
         return
-    cls = m.get_attr_or(m.import_module(_TYPE[0]), _TYPE[1], ABSENT)
+    module = m.import_module(_TYPE[0])
+    cls = m.get_attr(module, _TYPE[1]) if isinstance(module, ModuleV) and _TYPE[1] in module.slots else None
     if not isinstance(cls, ClassV):
         return
     members = cls.slots.get("_member_names_", ABSENT)
@@ -82,7 +83,9 @@ def _members(done: Evaluated) -> Iterator[str]:
             yield str(key)
         elif isinstance(value, DictV):
             yield from (
-                name for name, item in value.slots.items() if isinstance(name, str) and isinstance(item, Instance) and item.cls is cls
+                name
+                for name, item in value.slots.items()
+                if isinstance(name, str) and isinstance(item, Instance) and item.cls is cls
             )
 
 

@@ -39,7 +39,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Lead:
-    """What points to an input in one evaluation: the values to try, and the conditions that read it, with their results."""
+    """What points to an input: the values to try, and the conditions that read it with their results."""
 
     values: tuple[str, ...]
     conditions: frozenset[tuple[str, int, str]]
@@ -84,9 +84,15 @@ class Finder:
             here = (branch.file, branch.line, str(branch.result) if isinstance(branch.result, bool) else "")
             for item in self.read_by(done, chain, branch, by_dest, found):
                 conditions.setdefault(item, set()).add(here)
-        return {item: Lead(tuple(values)[:MOST_VALUES], frozenset(conditions.get(item, ()))) for item, values in found.items() if values}
+        return {
+            item: Lead(tuple(values)[:MOST_VALUES], frozenset(conditions.get(item, ())))
+            for item, values in found.items()
+            if values
+        }
 
-    def read_by(self, done: Evaluated, chain: Slice, branch: Any, by_dest: dict[str, Any], found: _Values) -> Iterator[Input]:
+    def read_by(
+        self, done: Evaluated, chain: Slice, branch: Any, by_dest: dict[str, Any], found: _Values
+    ) -> Iterator[Input]:
         """The inputs that a condition reads."""
         parser = done.machine.external_state["parser"]
         for node, _value, r0, r1 in branch.operands or ():
@@ -125,8 +131,7 @@ class Finder:
     # ------------------------------------------------------------------ which conditions count
     def learn(self, done: Evaluated, chain: Slice, by_dest: dict[str, Any]) -> None:
         """Take up the fields that the choice and the event loop read."""
-        m, run = done.machine, done.run
-        if run.choice is None:
+        if done.run.choice is None:
             return
         for branch in chain.starts():
             self.fields |= _attributes(branch.node.test) & by_dest.keys()
@@ -181,7 +186,12 @@ class Finder:
         node = branch.node
         if branch.function is None or not isinstance(node, ast.If):
             return False
-        ends = [type(item) for side in (node.body, node.orelse) for item in side if isinstance(item, (ast.Raise, ast.Return))]
+        ends = [
+            type(item)
+            for side in (node.body, node.orelse)
+            for item in side
+            if isinstance(item, (ast.Raise, ast.Return))
+        ]
         if not ends:
             return False
         block = self.block(branch.function.node, node)

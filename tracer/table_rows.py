@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from pathtrace.tracer.answer import Refusal
 from pathtrace.tracer.table_inputs import UNSET, Input
@@ -59,7 +60,12 @@ def merged(boxes: Sequence[Box], domains: Mapping[Input, Sequence[str]]) -> list
     left = list(boxes)
     while True:
         pair = next(
-            ((i, j, box) for i, one in enumerate(left) for j in range(i + 1, len(left)) if (box := _joined(one, left[j], domains))),
+            (
+                (i, j, box)
+                for i, one in enumerate(left)
+                for j in range(i + 1, len(left))
+                if (box := _joined(one, left[j], domains))
+            ),
             None,
         )
         if pair is None:
@@ -89,14 +95,13 @@ def rows_of(
     used = {item for boxes in tables.values() for box in boxes for item in box.cells}
     order = dict.fromkeys(item for domain in domains.values() for item in domain if item in used)
     inputs = sorted(order, key=lambda item: item.kind != "variable")
-    grouped: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    grouped: dict[tuple[str, ...], list[str]] = {}
     for algorithm, boxes in tables.items():
         for box in boxes:
             cells = tuple(_cell(box.cells.get(item), domains[algorithm].get(item, ())) for item in inputs)
             row = (*cells, box.result.worker, box.result.loop, box.result.note)
-            grouped.setdefault((row, ""), []).append(algorithm)
-    rows = [(", ".join(names), *row) for (row, _), names in grouped.items()]
-    rows.sort(key=lambda row: [list(tables).index(name) for name in row[0].split(", ")][:1])
+            grouped.setdefault(row, []).append(algorithm)
+    rows = [(", ".join(names), *row) for row, names in grouped.items()]
     columns = ("algorithm", *(item.name for item in inputs), "worker", "event loop", "note")
     return columns, tuple(rows)
 

@@ -38,10 +38,12 @@ class Verdict:
 def verdict(m: Machine, run: Run, whole: bool = True) -> Verdict:
     """The outcome of a run; with its possible refusals if ``whole``."""
     if run.gave_up is not None:
-        stop = run.gave_up
-        text = f"the evaluation stopped at {stop.file}:{stop.line}: {stop.reason}"
+        given_up = run.gave_up
+        text = f"the evaluation stopped at {given_up.file}:{given_up.line}: {given_up.reason}"
         alternative = Alternative(Condition(text), "undecided")
-        return Verdict("undecided", alternatives=(alternative,), possible_refusals=_possible(m, run.stops, whole), note=text)
+        return Verdict(
+            "undecided", alternatives=(alternative,), possible_refusals=_possible(m, run.stops, whole), note=text
+        )
     if run.refused:
         primary = run.stops[-1] if run.stops[-1:] else None
         for stop in run.stops:
@@ -67,7 +69,11 @@ def outcomes(m: Machine, run: Run) -> list[tuple[Any, Alternative]]:
     """Each distinct (class, loop) with the condition under which it comes out."""
     assert run.choice is not None
     overlap = run.choice.overlap
-    loops = truth(m, overlap) if type(overlap) is not Unknown or overlap.text in m.conditions.atoms else m.ask(overlap.text, overlap.roots)
+    loops = (
+        truth(m, overlap)
+        if type(overlap) is not Unknown or overlap.text in m.conditions.atoms
+        else m.ask(overlap.text, overlap.roots)
+    )
     found: list[tuple[Any, Alternative]] = []
     for test, leaf in m.split(run.choice.worker):
         if m.conditions.both(m.pc, test) is False:
@@ -93,8 +99,8 @@ def _result(m: Machine, leaf: Any, loop: Any) -> Alternative:
     if type(leaf) is Instance and isinstance(leaf.cls, ClassV):
         cls = leaf.cls
         return Alternative(nothing, "worker", Worker(cls.name, cls.module, cls.file, cls.line), loop)
-    if type(leaf) is External or (type(leaf) is Instance and type(leaf.cls) is External):
-        path = leaf.path if type(leaf) is External else leaf.cls.path
+    if isinstance(leaf, External) or (isinstance(leaf, Instance) and isinstance(leaf.cls, External)):
+        path = leaf.path if isinstance(leaf, External) else leaf.cls.path
         module, _, name = path.rpartition(".")
         return Alternative(nothing, "worker", Worker(name, module, "", 0), loop)
     return Alternative(nothing, "undecided", None, loop)
@@ -104,7 +110,9 @@ def refusal(m: Machine, stop: Stop) -> Refusal:
     """A raise as the answer shows it."""
     exc = stop.raised.exc
     cls = exc.cls
-    name = cls.name if isinstance(cls, ClassV) else cls.path.rsplit(".", 1)[-1] if type(cls) is External else cls.__name__
+    name = (
+        cls.name if isinstance(cls, ClassV) else cls.path.rsplit(".", 1)[-1] if type(cls) is External else cls.__name__
+    )
     saved = m.pc
     m.pc = stop.test
     try:
@@ -118,7 +126,14 @@ def refusal(m: Machine, stop: Stop) -> Refusal:
     if not isinstance(message, str):
         cases = m.conditions.cases(message)
         message = " / ".join(case if isinstance(case, str) else show(case) for _test, case in cases[:3])
-    return Refusal(stop.phase, name, message, stop.raised.file, stop.raised.line, m.external_state.get("hint") if stop.phase == "parse" else None)
+    return Refusal(
+        stop.phase,
+        name,
+        message,
+        stop.raised.file,
+        stop.raised.line,
+        m.external_state.get("hint") if stop.phase == "parse" else None,
+    )
 
 
 def _possible(m: Machine, stops: list[Stop], whole: bool) -> tuple[PossibleRefusal, ...]:

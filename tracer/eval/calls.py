@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.conditions import Guarded
@@ -52,7 +53,7 @@ def call(m: Machine, function: Any, args: Args) -> Any:
     if kind is ClassV:
         return instantiate(m, function, args)
     if kind is Guarded:
-        return m.fork([(test, lambda leaf=leaf: call(m, leaf, args)) for test, leaf in m.split(function)])
+        return m.fork([(test, partial(call, m, leaf, args)) for test, leaf in m.split(function)])
     if kind in (LazyModule, LazyName):
         return call(m, m.resolve(function), args)
     if kind is Instance:
@@ -176,12 +177,11 @@ def bind_arguments(m: Machine, function: FunctionV, args: Args, env: Env) -> Non
         if name in kw_left and index >= len(spec.posonlyargs):
             m.throw(TypeError, f"{function.name}() got multiple values for argument '{name}'")
         m.store(slots, name, pos[index], pos_from[index] if index < len(pos_from) else None)
-    if len(pos) > len(names):
-        if spec.vararg is None:
-            m.throw(
-                TypeError,
-                f"{function.name}() takes {len(names)} positional arguments but {len(pos)} were given",
-            )
+    if len(pos) > len(names) and spec.vararg is None:
+        m.throw(
+            TypeError,
+            f"{function.name}() takes {len(names)} positional arguments but {len(pos)} were given",
+        )
     if spec.vararg is not None:
         extra: Any = tuple(pos[len(names) :])
         m.store(slots, spec.vararg.arg, extra)
@@ -324,14 +324,14 @@ def call_spread(m: Machine, function: Any, args: Args) -> Any:
         spread(m, made, leaf, r0)
         return call(m, function, made)
 
-    return m.fork([(test, lambda leaf=leaf: one(leaf)) for test, leaf in cases])
+    return m.fork([(test, partial(one, leaf)) for test, leaf in cases])
 
 
 def attempt(m: Machine, thunk: Any, kind: type, default: Any) -> Any:
     """The value of ``thunk()``, or ``default`` where it raises ``kind`` (conditionally or not)."""
     from pathtrace.tracer.eval.statements import catch
 
-    return catch(m, thunk, lambda raised: (m.exception_matches(raised.exc, kind)), lambda _raised: default)
+    return catch(m, thunk, lambda raised: m.exception_matches(raised.exc, kind), lambda _raised: default)
 
 
 __all__ = ["Dead", "Raised", "Signal", "attempt", "call", "call_args", "call_function", "get_attr", "instantiate"]

@@ -139,7 +139,7 @@ def make_members(m: Machine, cls: ClassV) -> None:
         if type(value) is Instance and find_in_class(m, value.cls, "__get__") is not ABSENT:
             continue
         if type(value) is External and value.path == "enum.auto()":
-            value = m.next_enum_value(cls, name, [seen_value for seen_value in seen], native_base)
+            value = m.next_enum_value(cls, name, list(seen), native_base)
         key = m.hash_key(value)
         if key is not ABSENT and key in seen:
             cls.slots[name] = seen[key]

@@ -167,9 +167,7 @@ class Conditions:
         elif care.lo is False:
             result = self.restrict(value.hi, care.hi)
         else:
-            result = self._node(
-                value.atom, self.restrict(value.hi, care.hi), self.restrict(value.lo, care.lo)
-            )
+            result = self._node(value.atom, self.restrict(value.hi, care.hi), self.restrict(value.lo, care.lo))
         self._restrict[key] = (result, value, care)
         return result
 
@@ -189,8 +187,7 @@ class Conditions:
             if known is None:
                 hi, lo = walk(node.hi), walk(node.lo)
                 known = memo[id(node)] = {
-                    key: self._node(node.atom, hi.get(key, False), lo.get(key, False))
-                    for key in {**hi, **lo}
+                    key: self._node(node.atom, hi.get(key, False), lo.get(key, False)) for key in {**hi, **lo}
                 }
             return known
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.conditions import Guarded
@@ -103,7 +104,7 @@ def _unknown_key(m: Machine, obj: DictV, key: Unknown, missing: Callable[[], Any
     rest: Any = True
     for item in keys:
         test = m.conditions.both(rest, truth(m, equal(m, key, item)))
-        cases.append((test, lambda item=item: lookup(m, obj, item, missing)))
+        cases.append((test, partial(lookup, m, obj, item, missing)))
         rest = m.conditions.both(rest, m.conditions.negation(test))
     cases.append((rest, missing))
     return m.fork(cases)
@@ -159,11 +160,15 @@ def get_item(m: Machine, obj: Any, key: Any) -> Any:
         return m.lift(lambda a, b: get_item(m, a, b), obj, key)
     if type(obj) in (External, TypingV) or isinstance(obj, type):
         if m.is_typing(obj):
-            return TypingV(obj.path if type(obj) is External else getattr(obj, "__name__", "typing"), key if type(key) is tuple else (key,))
+            return TypingV(
+                obj.path if type(obj) is External else getattr(obj, "__name__", "typing"),
+                key if type(key) is tuple else (key,),
+            )
         return m.external_item(obj, key)
     if type(obj) is Unknown:
         return Unknown(f"{obj.text}[{show(key)}]", obj.roots | roots_of(m, key))
     if type(obj) is DictV:
+
         def missing() -> Any:
             if obj.factory is not None:
                 value = m.call(obj.factory, Args())
@@ -214,7 +219,10 @@ def _conditional_item(m: Machine, items: tuple[Any, ...], key: int) -> Any:
             m.throw(IndexError, "list index out of range")
         item = order[index]
         test, value = (item.test, item.value) if type(item) is Maybe else (True, item)
-        here = (lambda: m.conditions.restrict(value, m.pc)) if left == 0 else (lambda: pick(index + 1, left - 1))
+
+        def here() -> Any:
+            return m.conditions.restrict(value, m.pc) if left == 0 else pick(index + 1, left - 1)
+
         if test is True:
             return here()
         return m.fork([(test, here), (m.conditions.negation(test), lambda: pick(index + 1, left))])
@@ -229,8 +237,10 @@ def get_slice(m: Machine, obj: Any, parts: list[Any]) -> Any:
     parts = [unbox(part) for part in parts]
     if type(obj) is ListV:
         items = obj.slots[""]
-        if type(items) is tuple and all(isinstance(part, (int, type(None))) for part in parts) and not any(
-            type(item) is Maybe for item in items
+        if (
+            type(items) is tuple
+            and all(isinstance(part, (int, type(None))) for part in parts)
+            and not any(type(item) is Maybe for item in items)
         ):
             return m.new_list(items[slice(*parts)])
         return Unknown(f"{show(obj)}[:]", roots_of(m, items, *parts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval import operators
@@ -20,7 +21,6 @@ from pathtrace.tracer.eval.values import (
     LazyModule,
     LazyName,
     Maybe,
-    SetV,
     Unknown,
 )
 
@@ -37,7 +37,7 @@ def lookup(m: Machine, ident: str, env: Env) -> Any:
     scope: Env | None = env
     while scope is not None:
         if scope.locals is None or ident in scope.locals or (scope.is_class and ident in scope.slots):
-            if scope.is_class and scope is not env and not scope.function == "comprehension":
+            if scope.is_class and scope is not env and scope.function != "comprehension":
                 scope = scope.outer
                 continue
             value = scope.slots.get(ident, ABSENT)
@@ -232,7 +232,10 @@ def dict_node(m: Machine, node: ast.Dict, env: Env) -> Any:
 def subscript(m: Machine, node: ast.Subscript, env: Env) -> Any:
     obj = m.eval(node.value, env)
     if isinstance(node.slice, ast.Slice):
-        parts = [None if part is None else m.eval(part, env) for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+        parts = [
+            None if part is None else m.eval(part, env)
+            for part in (node.slice.lower, node.slice.upper, node.slice.step)
+        ]
         return m.get_slice(obj, parts)
     key = m.eval(node.slice, env)
     m.line = node.lineno
@@ -241,7 +244,9 @@ def subscript(m: Machine, node: ast.Subscript, env: Env) -> Any:
 
 def slice_node(m: Machine, node: ast.Slice, env: Env) -> Any:
     parts = [None if part is None else m.eval(part, env) for part in (node.lower, node.upper, node.step)]
-    return slice(*parts) if all(isinstance(part, (int, type(None))) for part in parts) else Unknown("slice", frozenset())
+    return (
+        slice(*parts) if all(isinstance(part, (int, type(None))) for part in parts) else Unknown("slice", frozenset())
+    )
 
 
 def joined_str(m: Machine, node: ast.JoinedStr, env: Env) -> Any:
@@ -253,10 +258,14 @@ def joined_str(m: Machine, node: ast.JoinedStr, env: Env) -> Any:
             value = m.eval(item.value, env)
             spec = m.eval(item.format_spec, env) if item.format_spec is not None else ""
             conversion = chr(item.conversion) if item.conversion != -1 else ""
-            parts.append(m.lift(lambda v, s: m.format_value(v, s, conversion), value, spec))
+            parts.append(m.lift(partial(_format, m, conversion), value, spec))
     if all(isinstance(part, str) for part in parts):
         return "".join(parts)
     return m.lift(lambda *pieces: _concat(m, pieces), *parts)
+
+
+def _format(m: Machine, conversion: str, value: Any, spec: Any) -> Any:
+    return m.format_value(value, spec, conversion)
 
 
 def _concat(m: Machine, pieces: tuple[Any, ...]) -> Any:
@@ -314,9 +323,7 @@ def comprehension(m: Machine, node: Any, env: Env, emit: Callable[[Any, Env], No
 def _under(m: Machine, held: Any, condition: ast.expr, scope: Env) -> Any:
     if held is True:
         return truth(m, m.eval(condition, scope))
-    result = m.fork(
-        [(held, lambda: truth(m, m.eval(condition, scope))), (m.conditions.negation(held), lambda: False)]
-    )
+    result = m.fork([(held, lambda: truth(m, m.eval(condition, scope))), (m.conditions.negation(held), lambda: False)])
     return result
 
 

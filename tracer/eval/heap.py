@@ -9,6 +9,7 @@ waits, with its changes, in the frame that will catch it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pathtrace.tracer.eval.conditions import Conditions, Guarded, breadth
@@ -354,9 +355,7 @@ class Heap:
             if self.conditions.both(self.pc, test) is not False
         ]
         if len(cases) > MOST_CASES:
-            roots = frozenset(
-                root for atom in self.conditions.support(value).values() for root in atom.roots
-            )
+            roots = frozenset(root for atom in self.conditions.support(value).values() for root in atom.roots)
             return [(True, Unknown(f"one of {len(cases)} values at {self.file}:{self.line}", roots))]
         return cases
 
@@ -369,7 +368,7 @@ class Heap:
                     return self.lift(function, *args[:index], cases[0][1], *args[index + 1 :])
                 return self.fork(
                     [
-                        (test, lambda leaf=leaf: self.lift(function, *args[:index], leaf, *args[index + 1 :]))
+                        (test, partial(self.lift, function, *args[:index], leaf, *args[index + 1 :]))
                         for test, leaf in cases
                     ]
                 )

@@ -61,7 +61,16 @@ class Machine(Heap):
         self.facts = dict(facts)
         self.facts_used: set[str] = set()
         self.modules: dict[str, ModuleV] = {}
-        self.present = {"version.cuda", "version.hip", "sys.version_info", "torch.__version__", "arch", "gpu_memory_mib", "sm", "gpus"}
+        self.present = {
+            "version.cuda",
+            "version.hip",
+            "sys.version_info",
+            "torch.__version__",
+            "arch",
+            "gpu_memory_mib",
+            "sm",
+            "gpus",
+        }
         self.equalities: dict[str, list[tuple[Any, Any]]] = {}
         self.builtins = builtin.table()
         self.branches: list[Any] = []
@@ -85,7 +94,7 @@ class Machine(Heap):
         self.load_reads: dict[str, Any] = {}
         self.loading = 0
         self.unfollowed: dict[str, tuple[str, int]] = {}
-        self.external_state: dict[str, Any] = {}
+        self.external_state: dict[Any, Any] = {}
         self.argv: list[str] = []
         self.lasting: list[Any] = []
         self.loaded_writers: dict[tuple[int, Any], Any] = {}
@@ -270,7 +279,17 @@ class Machine(Heap):
         if body is None:
             module.state = "unreadable"
             return
-        saved = (self.pc, self.trail, self.file, self.line, self.ctrl, self.operands, self.stack, self.depth, self.opaque)
+        saved = (
+            self.pc,
+            self.trail,
+            self.file,
+            self.line,
+            self.ctrl,
+            self.operands,
+            self.stack,
+            self.depth,
+            self.opaque,
+        )
         self.pc, self.trail, self.ctrl, self.operands, self.stack, self.opaque = True, [], None, None, [], None
         self.file = module.file
         self.loading += 1
@@ -286,7 +305,9 @@ class Machine(Heap):
             raise
         finally:
             self.loading -= 1
-            self.pc, self.trail, self.file, self.line, self.ctrl, self.operands, self.stack, self.depth, self.opaque = saved
+            self.pc, self.trail, self.file, self.line, self.ctrl, self.operands, self.stack, self.depth, self.opaque = (
+                saved
+            )
 
     @contextmanager
     def timeless(self) -> Iterator[None]:
@@ -418,10 +439,10 @@ class Machine(Heap):
                 key = containers.hash_key(self, leaf)
                 if key is ABSENT:
                     return Unknown("set of unknown elements", operators.roots_of(self, leaf))
-                slots[key] = self.conditions.either(
-                    slots.get(key) or False, self.conditions.both(test, case)
-                )
-        return SetV({key: True if test is True else self.conditions.ite(test, True, ABSENT) for key, test in slots.items()})
+                slots[key] = self.conditions.either(slots.get(key) or False, self.conditions.both(test, case))
+        return SetV(
+            {key: True if test is True else self.conditions.ite(test, True, ABSENT) for key, test in slots.items()}
+        )
 
     def set_items(self, obj: ListV, change: Callable[[tuple[Any, ...]], Any]) -> None:
         """Replace a list's contents by ``change(contents)``."""

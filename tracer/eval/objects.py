@@ -113,7 +113,14 @@ def get_attr(m: Machine, obj: Any, name: str, default: Any = ABSENT) -> Any:
     if kind is Descriptor and name in ("setter", "getter", "deleter", "fget"):
         if name == "fget":
             return obj.function
-        return Native(name, lambda _m, args: Descriptor("property", obj.function, args.pos[0] if name == "setter" else obj.setter) if name != "getter" else Descriptor("property", args.pos[0], obj.setter))
+        return Native(
+            name,
+            lambda _m, args: (
+                Descriptor("property", obj.function, args.pos[0] if name == "setter" else obj.setter)
+                if name != "getter"
+                else Descriptor("property", args.pos[0], obj.setter)
+            ),
+        )
     if kind is Native:
         if name in obj.attrs:
             return obj.attrs[name]
@@ -153,6 +160,7 @@ def get_attr(m: Machine, obj: Any, name: str, default: Any = ABSENT) -> Any:
 
 def _host_member(m: Machine, cls: type, name: str) -> Any:
     """``str.upper``, ``dict.fromkeys``: a method of a builtin type, called with its object first."""
+
     def run(mm: Machine, args: Args) -> Any:
         if cls is dict and name == "fromkeys":
             value = args.pos[1] if len(args.pos) > 1 else None
@@ -350,9 +358,11 @@ def _super_attr(m: Machine, obj: SuperV, name: str, default: Any) -> Any:
             if value is not ABSENT:
                 if isinstance(obj.self, ClassV) and name in ("__new__", "__init_subclass__"):
                     return value.function if type(value) is Descriptor else value
-                return bind(m, value, obj.self if not isinstance(obj.self, ClassV) else None, cls) if not (
-                    isinstance(obj.self, ClassV) and type(value) is FunctionV
-                ) else BoundV(value, obj.self)
+                return (
+                    bind(m, value, obj.self if not isinstance(obj.self, ClassV) else None, cls)
+                    if not (isinstance(obj.self, ClassV) and type(value) is FunctionV)
+                    else BoundV(value, obj.self)
+                )
         elif type(base) is External:
             model = m.external_super(obj.self, base, name)
             if model is not ABSENT:

@@ -54,7 +54,9 @@ ORDER: dict[type, tuple[Callable[[Any, Any], Any], str, str]] = {
     ast.GtE: (operator.ge, "__ge__", ">="),
 }
 # Objects made to be told apart by identity: equal to nothing but themselves.
-SENTINELS = frozenset({"dataclasses.MISSING", "msgspec.NODEFAULT", "msgspec.UNSET", "inspect.Parameter.empty", "inspect._empty"})
+SENTINELS = frozenset(
+    {"dataclasses.MISSING", "msgspec.NODEFAULT", "msgspec.UNSET", "inspect.Parameter.empty", "inspect._empty"}
+)
 _FLIP = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice)
 
@@ -322,7 +324,9 @@ def identical(m: Machine, left: Any, right: Any) -> Any:
     if type(left) is Unknown or type(right) is Unknown:
         unknown, other = (left, right) if type(left) is Unknown else (right, left)
         if type(other) is Unknown:
-            return True if other.text == unknown.text else m.ask(f"{left.text} is {right.text}", left.roots | right.roots)
+            return (
+                True if other.text == unknown.text else m.ask(f"{left.text} is {right.text}", left.roots | right.roots)
+            )
         if type(other) is Instance and other.cls is object:
             return False  # a marker made by the tree is nothing that comes from outside
         if other is True or other is False:
@@ -330,9 +334,9 @@ def identical(m: Machine, left: Any, right: Any) -> Any:
         if other is None:
             if unknown.text in m.present:
                 return False
-            if unknown.text in m.conditions.atoms:
-                if m.conditions.implies(m.pc, m.conditions.atom(unknown.text, "", frozenset())):
-                    return False
+            held = m.conditions.atoms.get(unknown.text)
+            if held is not None and m.conditions.implies(m.pc, m.conditions.atom(unknown.text, "", frozenset())):
+                return False
             for _constant, holds in m.equalities.get(unknown.text, ()):
                 if m.conditions.implies(m.pc, holds):
                     return False
@@ -463,7 +467,9 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
         a, b = left.slots[""], right.slots[""]
         if type(a) is tuple and type(b) is tuple:
             return m.new_list(a + b)
-        return m.lift(lambda x, y: m.new_list(x + y) if type(x) is type(y) is tuple else Unknown("list", frozenset()), a, b)
+        return m.lift(
+            lambda x, y: m.new_list(x + y) if type(x) is type(y) is tuple else Unknown("list", frozenset()), a, b
+        )
     if sign == "*" and type(left) is ListV and isinstance(right, int) and type(left.slots[""]) is tuple:
         return m.new_list(left.slots[""] * min(right, 10_000))
     if type(left) is DictV and type(right) is DictV and sign == "|":
@@ -520,7 +526,11 @@ def unary(m: Machine, op: ast.unaryop, value: Any) -> Any:
     if type(value) in (Unknown, External):
         sign = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}[type(op)]
         return Unknown(f"{sign}{show(value)}", roots_of(m, value))
-    function = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(op)]
+    functions: dict[type, Callable[..., Any]] = {
+        ast.USub: operator.neg,
+        ast.UAdd: operator.pos,
+        ast.Invert: operator.invert,
+    }
     if not plain(value):
         return Unknown(f"-{show(value)}", frozenset())
-    return m.native_call(function, value)
+    return m.native_call(functions[type(op)], value)

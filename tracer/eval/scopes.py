@@ -14,7 +14,19 @@ _CACHE: dict[int, tuple[Any, frozenset[str], frozenset[str], frozenset[str], boo
 class Env:
     """The variables of one function call, class body or module."""
 
-    __slots__ = ("function", "globals", "is_class", "is_generator", "locals", "module", "nonlocals", "on_yield", "outer", "slots", "cls")
+    __slots__ = (
+        "function",
+        "globals",
+        "is_class",
+        "is_generator",
+        "locals",
+        "module",
+        "nonlocals",
+        "on_yield",
+        "outer",
+        "slots",
+        "cls",
+    )
 
     def __init__(self, outer: Env | None, module: ModuleV, names: Any, function: Any = None) -> None:
         self.outer = outer
@@ -55,7 +67,8 @@ def local_names(node: ast.AST) -> tuple[frozenset[str], frozenset[str], frozense
         for extra in (spec.vararg, spec.kwarg):
             if extra is not None:
                 bound.add(extra.arg)
-    stack: list[ast.AST] = list(node.body) if isinstance(getattr(node, "body", None), list) else []
+    body: Any = getattr(node, "body", None)
+    stack: list[ast.AST] = list(body) if isinstance(body, list) else []
     if isinstance(node, ast.Lambda):
         stack = [node.body]
     while stack:
@@ -82,11 +95,7 @@ def local_names(node: ast.AST) -> tuple[frozenset[str], frozenset[str], frozense
         elif isinstance(item, (ast.Import, ast.ImportFrom)):
             bound.update(alias.asname or alias.name.split(".")[0] for alias in item.names)
             continue
-        elif isinstance(item, ast.ExceptHandler) and item.name:
-            bound.add(item.name)
-        elif isinstance(item, ast.MatchAs) and item.name:
-            bound.add(item.name)
-        elif isinstance(item, ast.MatchStar) and item.name:
+        elif isinstance(item, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and item.name:
             bound.add(item.name)
         stack += ast.iter_child_nodes(item)
     result = (frozenset(bound - global_ - nonlocal_), frozenset(global_), frozenset(nonlocal_), yields)

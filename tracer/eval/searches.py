@@ -47,7 +47,9 @@ def _shape(node: ast.For) -> tuple[int, ast.expr] | None:
     return names.index(holder.id), key
 
 
-def search(m: Machine, cells: list[tuple[Any, Any, Any]], position: int, key: ast.expr, env: Env) -> Signal | None | bool:
+def search(
+    m: Machine, cells: list[tuple[Any, Any, Any]], position: int, key: ast.expr, env: Env
+) -> Signal | None | bool:
     """The loop's outcome: its return, None where nothing is found, False where the shortcut does not apply."""
     wanted = m.eval(key, env)
     if not isinstance(wanted, str):
@@ -78,7 +80,9 @@ def search(m: Machine, cells: list[tuple[Any, Any, Any]], position: int, key: as
         cases: list[tuple[Any, Any]] = []
         rest: Any = True
         for hit, item, _where in hits:
-            cases.append((m.conditions.both(rest, hit), lambda item=item: Signal("return", m.conditions.restrict(item, m.pc))))
+            cases.append(
+                (m.conditions.both(rest, hit), lambda item=item: Signal("return", m.conditions.restrict(item, m.pc)))
+            )
             rest = m.conditions.both(rest, m.conditions.negation(hit))
         outcome: Signal | None = m.fork([*cases, (rest, lambda: None)])
         return outcome

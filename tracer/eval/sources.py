@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from pathtrace.tracer.tree.model import Tree
 
-
 _WORDS = re.compile(rb"[A-Za-z_][\w.]*")
 _ASSIGNED = re.compile(rb"self\.(\w+)\s*(?:,|:|=(?!=))")
 _COMMENTS = re.compile(rb"#[^\n]*")

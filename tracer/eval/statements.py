@@ -41,7 +41,9 @@ class Branch:
 
     __slots__ = ("file", "function", "line", "node", "operands", "parent", "result", "seq")
 
-    def __init__(self, seq: int, file: str, node: Any, result: Any, operands: list[Any], parent: Any, function: Any) -> None:
+    def __init__(
+        self, seq: int, file: str, node: Any, result: Any, operands: list[Any], parent: Any, function: Any
+    ) -> None:
         self.seq = seq
         self.file = file
         self.node = node
@@ -80,11 +82,14 @@ def ann_assign(m: Machine, node: ast.AnnAssign, env: Env) -> None:
 
 def aug_assign(m: Machine, node: ast.AugAssign, env: Env) -> None:
     r0 = len(m.reads)
-    load: Any = {
-        ast.Name: lambda t: ast.Name(t.id, ast.Load()),
-        ast.Attribute: lambda t: ast.Attribute(t.value, t.attr, ast.Load()),
-        ast.Subscript: lambda t: ast.Subscript(t.value, t.slice, ast.Load()),
-    }[type(node.target)](node.target)
+    target = node.target
+    load: ast.expr
+    if isinstance(target, ast.Name):
+        load = ast.Name(target.id, ast.Load())
+    elif isinstance(target, ast.Attribute):
+        load = ast.Attribute(target.value, target.attr, ast.Load())
+    else:
+        load = ast.Subscript(target.value, target.slice, ast.Load())
     ast.copy_location(load, node.target)
     left = m.eval(load, env)
     right = m.eval(node.value, env)
@@ -175,9 +180,9 @@ def _idle_round(m: Machine, node: ast.For, present: Any, body: Callable[[], Sign
         idle = False
         del m.frames[len(counts) :]
     m.pc = before
-    if idle and all(slots is env.slots and key in own for slots, key, _old, _write in m.trail[mark:]):
-        if counts == [len(frame.pending) for frame in m.frames]:
-            return True
+    idle = idle and all(slots is env.slots and key in own for slots, key, _old, _write in m.trail[mark:])
+    if idle and counts == [len(frame.pending) for frame in m.frames]:
+        return True
     m.undo(mark)
     del m.log[noted:]
     for frame, count in zip(m.frames, counts, strict=True):
@@ -332,7 +337,7 @@ def function_def(m: Machine, node: Any, env: Env) -> None:
         if default is not None
     }
     if not m.postponed(env):
-        annotations(m, node, env)
+        evaluate_annotations(m, node, env)
     value: Any = FunctionV(node, node.name, env, env.module, m.file, defaults, kw_defaults)
     value.qualname = f"{env.cls.qualname}.{node.name}" if env.is_class and env.cls is not None else node.name
     if env.is_class:
@@ -344,7 +349,7 @@ def function_def(m: Machine, node: Any, env: Env) -> None:
     m.bind_name(node.name, value, env, m.written(r0))
 
 
-def annotations(m: Machine, node: Any, env: Env) -> None:
+def evaluate_annotations(m: Machine, node: Any, env: Env) -> None:
     """Evaluate a signature's annotations, as Python does at definition unless they are postponed."""
     spec = node.args
     for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg):
@@ -416,6 +421,7 @@ def catch(
             m.store(slots, key, new, write)
 
     for pending in frame.pending:
+
         def run(pending: Pending = pending) -> Any:
             resume(pending.diff)
             raised: Raised = pending.value
@@ -500,7 +506,8 @@ def with_stmt(m: Machine, node: Any, env: Env) -> Signal | None:
             return m.exec_block(node.body, env)
         item = node.items[index]
         manager = m.eval(item.context_expr, env)
-        return m.with_manager(manager, item.optional_vars, env, lambda: enter(index + 1))
+        result: Signal | None = m.with_manager(manager, item.optional_vars, env, lambda: enter(index + 1))
+        return result
 
     result = enter(0)
     return result if isinstance(result, Signal) else None
@@ -531,7 +538,12 @@ def with_manager(m: Machine, manager: Any, target: Any, env: Env, body: Callable
         m.assign(target, value, env, None)
     suppressed = m.suppresses(manager)
     if suppressed:
-        result_ = catch(m, body, lambda raised: any(m.exception_matches(raised.exc, kind) for kind in suppressed), lambda _raised: None)
+        result_ = catch(
+            m,
+            body,
+            lambda raised: any(m.exception_matches(raised.exc, kind) for kind in suppressed),
+            lambda _raised: None,
+        )
     else:
         result_ = body()
     if type(manager) is Instance:

@@ -79,7 +79,11 @@ def repr_of(m: Machine, value: Any) -> Any:
             test, present = m.presence(item)
             if test is not False:
                 key_text, item_text = repr_of(m, key), repr_of(m, present)
-                parts.append(f"{key_text}: {item_text}" if isinstance(key_text, str) and isinstance(item_text, str) else Unknown("item", roots_of(m, item_text)))
+                parts.append(
+                    f"{key_text}: {item_text}"
+                    if isinstance(key_text, str) and isinstance(item_text, str)
+                    else Unknown("item", roots_of(m, item_text))
+                )
         return _joined(m, parts, "{", "}")
     if kind is SetV:
         return _joined(m, [repr_of(m, key) for key in value.slots], "{", "}") if value.slots else "set()"
@@ -114,10 +118,7 @@ def format_value(m: Machine, value: Any, spec: Any, conversion: str) -> Any:
         value = repr_of(m, value)
     elif conversion == "s" or not plain(value):
         native = unbox(value)
-        if not (plain(native) and spec) or isinstance(native, str):
-            value = text_of(m, value)
-        else:
-            value = native
+        value = native if plain(native) and spec and not isinstance(native, str) else text_of(m, value)
     if type(value) is Guarded:
         return m.lift(lambda leaf: format_value(m, leaf, spec, ""), value)
     if type(value) is Unknown or type(spec) is Unknown:

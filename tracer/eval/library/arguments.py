@@ -62,6 +62,7 @@ def parser_attribute(m: Machine, obj: Instance, name: str) -> Any:
     if name == "add_argument":
         return Native(name, lambda mm, args: _add_argument(mm, obj, args))
     if name in ("add_argument_group", "add_mutually_exclusive_group"):
+
         def group(mm: Machine, args: Args) -> Any:
             made = Instance(External("argparse._ArgumentGroup"))
             made.slots["*parser*"] = obj.slots.get("*parser*", obj)
@@ -75,6 +76,7 @@ def parser_attribute(m: Machine, obj: Instance, name: str) -> Any:
     if name == "set_defaults":
         return Native(name, lambda mm, args: mm.store(_owner(obj).slots, "*defaults*", dict(args.kw)))
     if name == "error":
+
         def error(mm: Machine, args: Args) -> Any:
             mm.throw(SystemExit, 2, mm.text_of(args.pos[0]))
 
@@ -124,9 +126,10 @@ def _add_argument(m: Machine, obj: Instance, args: Args) -> Any:
 
 
 def _action_class(kind: Any) -> str:
-    return {"store": "_StoreAction", "store_true": "_StoreTrueAction", "store_false": "_StoreFalseAction",
-            "store_const": "_StoreConstAction", "append": "_AppendAction", "count": "_CountAction",
-            "help": "_HelpAction", "version": "_VersionAction", "extend": "_ExtendAction"}.get(kind, "Action") if isinstance(kind, str) else show(kind).rsplit(".", 1)[-1]  # fmt: skip
+    """The name of argparse's own class for an action: ``store_true`` -> ``_StoreTrueAction``."""
+    if not isinstance(kind, str):
+        return show(kind).rsplit(".", 1)[-1]
+    return "_" + "".join(part.capitalize() for part in kind.split("_")) + "Action"
 
 
 def _dest(flags: list[str], kw: dict[str, Any]) -> str:
@@ -221,7 +224,11 @@ def _evaluated(value: Any) -> bool:
 def build(m: Machine, obj: Instance) -> tuple[argparse.ArgumentParser, dict[str, Any]]:
     """A real parser with the same options, and the write that defined each destination."""
     options = obj.slots.get("*options*") or {}
-    kwargs = {key: value for key, value in options.items() if key in ("prog", "allow_abbrev", "add_help", "prefix_chars", "conflict_handler") and value is not ABSENT}
+    kwargs = {
+        key: value
+        for key, value in options.items()
+        if key in ("prog", "allow_abbrev", "add_help", "prefix_chars", "conflict_handler") and value is not ABSENT
+    }
     parser = _Parser(**kwargs)
     at: dict[str, Any] = {}
     for action in obj.slots.get("*actions*", ()):

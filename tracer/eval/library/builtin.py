@@ -45,7 +45,13 @@ def type_of(m: Machine, value: Any) -> Any:
         return value.cls
     if kind is ClassV:
         return value.meta if value.meta is not None else type
-    table: dict[type, Any] = {ListV: list, DictV: dict, FunctionV: External("types.FunctionType"), BoundV: External("types.MethodType"), ModuleV: External("types.ModuleType")}
+    table: dict[type, Any] = {
+        ListV: list,
+        DictV: dict,
+        FunctionV: External("types.FunctionType"),
+        BoundV: External("types.MethodType"),
+        ModuleV: External("types.ModuleType"),
+    }
     if kind in table:
         return table[kind]
     if kind is SetV:
@@ -125,7 +131,9 @@ def is_subclass(m: Machine, cls: Any, classes: Any, value: Any = ABSENT) -> Any:
         return False
     if type(classes) is ClassV:
         if type(cls) in (Unknown, External):
-            return False if type(cls) is External else m.ask(f"issubclass({show(cls)}, {classes.name})", roots_of(m, cls))
+            return (
+                False if type(cls) is External else m.ask(f"issubclass({show(cls)}, {classes.name})", roots_of(m, cls))
+            )
         return False
     if isinstance(cls, type) and isinstance(classes, type):
         return issubclass(cls, classes)
@@ -135,7 +143,9 @@ def is_subclass(m: Machine, cls: Any, classes: Any, value: Any = ABSENT) -> Any:
         return False
     if type(cls) is External and isinstance(classes, type):
         return False
-    return m.ask(f"isinstance({show(value if value is not ABSENT else cls)}, {show(classes)})", roots_of(m, cls, classes))
+    return m.ask(
+        f"isinstance({show(value if value is not ABSENT else cls)}, {show(classes)})", roots_of(m, cls, classes)
+    )
 
 
 _SEQ: tuple[Any, ...] = (list, tuple, str, range, ListV)
@@ -187,6 +197,12 @@ def call_type(m: Machine, cls: type, args: Args) -> Any:
     return m.native_or_unknown(cls.__name__, cls, args)
 
 
+def _list_of(items: Any) -> ListV:
+    made = ListV()
+    made.slots[""] = items
+    return made
+
+
 def _collection(m: Machine, cls: type, args: Args) -> Any:
     if cls is dict:
         result = DictV()
@@ -201,7 +217,8 @@ def _collection(m: Machine, cls: type, args: Args) -> Any:
                 result.havoc[root] = True
         return result
     if not args.pos:
-        return {list: lambda: m.new_list(()), tuple: tuple, set: SetV, frozenset: lambda: SetV(frozen=True)}[cls]()
+        empty: dict[type, Any] = {list: ListV(), tuple: (), set: SetV(), frozenset: SetV(frozen=True)}
+        return empty[cls]
     source = args.pos[0]
     if type(source) is Guarded:
         return m.lift(lambda leaf: _collection(m, cls, Args([leaf])), source)
@@ -212,7 +229,11 @@ def _collection(m: Machine, cls: type, args: Args) -> Any:
             return made
         return Unknown(f"{cls.__name__}({show(source)})", roots_of(m, source))
     if type(source) is ListV and type(source.slots[""]) is Unknown:
-        return ListV(source.slots[""]) if cls is list else Unknown(f"{cls.__name__}({show(source)})", roots_of(m, source.slots[""]))
+        return (
+            _list_of(source.slots[""])
+            if cls is list
+            else Unknown(f"{cls.__name__}({show(source)})", roots_of(m, source.slots[""]))
+        )
     items = tuple(value if test is True else Maybe(test, value) for test, value in m.elements(source))
     if cls is list:
         return m.new_list(items)
@@ -446,7 +467,9 @@ def _next(m: Machine, args: Args) -> Any:
         test, value = cells[index]
         if test is True:
             return m.conditions.restrict(value, m.pc)
-        return m.fork([(test, lambda: m.conditions.restrict(value, m.pc)), (m.conditions.negation(test), lambda: pick(index + 1))])
+        return m.fork(
+            [(test, lambda: m.conditions.restrict(value, m.pc)), (m.conditions.negation(test), lambda: pick(index + 1))]
+        )
 
     return pick(0)
 
@@ -464,7 +487,11 @@ def _dir(m: Machine, args: Args) -> Any:
     if type(value) is ModuleV:
         m.run_module(value)
     if type(value) in (ModuleV, ClassV, Instance):
-        names = [key for key, item in value.slots.items() if isinstance(key, str) and item is not ABSENT and not key.startswith("*")]
+        names = [
+            key
+            for key, item in value.slots.items()
+            if isinstance(key, str) and item is not ABSENT and not key.startswith("*")
+        ]
         return m.new_list(tuple(sorted(names)))
     return Unknown(f"dir({show(value)})", roots_of(m, value))
 
@@ -487,7 +514,11 @@ def _repr(m: Machine, args: Args) -> Any:
 
 def _hash(m: Machine, args: Args) -> Any:
     value = args.pos[0]
-    return hash(value) if isinstance(value, (int, float)) and plain(value) else Unknown(f"hash({show(value)})", roots_of(m, value))
+    return (
+        hash(value)
+        if isinstance(value, (int, float)) and plain(value)
+        else Unknown(f"hash({show(value)})", roots_of(m, value))
+    )
 
 
 def _id(m: Machine, args: Args) -> Any:
@@ -529,7 +560,10 @@ BUILTINS: dict[str, Call] = {
     "hash": _hash,
     "id": _id,
     "__import__": _import,
-    **{name: _pure(name) for name in ("abs", "round", "divmod", "pow", "ord", "chr", "hex", "bin", "oct", "format", "ascii")},
+    **{
+        name: _pure(name)
+        for name in ("abs", "round", "divmod", "pow", "ord", "chr", "hex", "bin", "oct", "format", "ascii")
+    },
 }
 
 
@@ -540,7 +574,16 @@ def table() -> dict[str, Any]:
         value = getattr(host_builtins, name)
         if isinstance(value, type) and (issubclass(value, BaseException) or value in _TYPES):
             names[name] = value
-    names.update({"True": True, "False": False, "None": None, "Ellipsis": Ellipsis, "NotImplemented": External("builtins.NotImplemented"), "__debug__": True})
+    names.update(
+        {
+            "True": True,
+            "False": False,
+            "None": None,
+            "Ellipsis": Ellipsis,
+            "NotImplemented": External("builtins.NotImplemented"),
+            "__debug__": True,
+        }
+    )
     return names
 
 
@@ -549,4 +592,14 @@ _TYPES = (
     property, classmethod, staticmethod, memoryview,
 )  # fmt: skip
 
-__all__ = ["BUILTINS", "call_type", "equal", "is_instance", "is_subclass", "sorted_items", "table", "type_name", "type_of"]
+__all__ = [
+    "BUILTINS",
+    "call_type",
+    "equal",
+    "is_instance",
+    "is_subclass",
+    "sorted_items",
+    "table",
+    "type_name",
+    "type_of",
+]

@@ -14,7 +14,11 @@ _OTHERS = ("xpu", "hpu", "npu", "musa", "mps", "tpu")
 
 def _is_cuda(m: Machine) -> Any:
     device = m.fact("device", "device")
-    return device in ("cuda", "hip", "rocm") if isinstance(device, str) else m.ask("device == 'cuda'", frozenset({"device"}))
+    return (
+        device in ("cuda", "hip", "rocm")
+        if isinstance(device, str)
+        else m.ask("device == 'cuda'", frozenset({"device"}))
+    )
 
 
 def _capability(m: Machine, args: Args) -> Any:
@@ -28,7 +32,10 @@ def _memory(m: Machine, args: Args) -> Any:
     total = m.fact("gpu_memory_mib", "gpu_memory_mib")
     if isinstance(total, int):
         return (Unknown("free GPU memory", frozenset({"free GPU memory"})), total << 20)
-    return (Unknown("free GPU memory", frozenset({"free GPU memory"})), Unknown("gpu_memory_mib << 20", frozenset({"gpu_memory_mib"})))
+    return (
+        Unknown("free GPU memory", frozenset({"free GPU memory"})),
+        Unknown("gpu_memory_mib << 20", frozenset({"gpu_memory_mib"})),
+    )
 
 
 def _properties(m: Machine, args: Args) -> Any:

@@ -108,7 +108,9 @@ def pure_call(m: Machine, path: str, function: Callable[..., Any], args: Args) -
         if any(type(value).__name__ == "Guarded" for value in (*args.pos, *args.kw.values())):
             count = len(args.pos)
             return m.lift(
-                lambda *leaves: pure_call(m, path, function, Args(list(leaves[:count]), dict(zip(args.kw, leaves[count:], strict=True)))),
+                lambda *leaves: pure_call(
+                    m, path, function, Args(list(leaves[:count]), dict(zip(args.kw, leaves[count:], strict=True)))
+                ),
                 *args.pos,
                 *args.kw.values(),
             )
@@ -213,7 +215,9 @@ def base_initialiser(path: str) -> Any:
 
 def call_unmodelled(m: Machine, path: str, args: Args, function: Any) -> Any:
     """A call that nothing here models: the result is unknown; decorators give back what they decorate."""
-    listed = ", ".join([*(show(value) for value in args.pos), *(f"{key}={show(value)}" for key, value in args.kw.items())])
+    listed = ", ".join(
+        [*(show(value) for value in args.pos), *(f"{key}={show(value)}" for key, value in args.kw.items())]
+    )
     text = f"{path}({listed})"
     roots = roots_of(m, function, *args.pos, *args.kw.values())
     if type(function) is External:
@@ -266,9 +270,16 @@ def is_typing(m: Machine, obj: Any) -> bool:
 def typing_host(m: Machine, value: TypingV) -> Any:
     """The builtin type that a subscripted annotation stands for."""
     name = value.origin.rsplit(".", 1)[-1]
-    return {"List": list, "Dict": dict, "Tuple": tuple, "Set": set, "list": list, "dict": dict, "tuple": tuple, "set": set}.get(
-        name, External(value.origin)
-    )
+    return {
+        "List": list,
+        "Dict": dict,
+        "Tuple": tuple,
+        "Set": set,
+        "list": list,
+        "dict": dict,
+        "tuple": tuple,
+        "set": set,
+    }.get(name, External(value.origin))
 
 
 def suppresses(m: Machine, manager: Any) -> tuple[Any, ...]:

@@ -79,13 +79,20 @@ def _memoised(m: Machine, args: Args) -> Any:
         for key in list(memo):
             mm.store(memo, key, ABSENT)
 
-    attrs = {"__name__": function.name, "__wrapped__": function, "method": True, "cache_clear": Native("cache_clear", clear)}
+    attrs = {
+        "__name__": function.name,
+        "__wrapped__": function,
+        "method": True,
+        "cache_clear": Native("cache_clear", clear),
+    }
     return Native(function.name, run, attrs)
 
 
 def _partial(m: Machine, args: Args) -> Any:
     function, pos, kw = args.pos[0], args.pos[1:], dict(args.kw)
-    return Native("partial", lambda mm, inner: mm.call(function, Args([*pos, *inner.pos], {**kw, **inner.kw})), {"func": function})
+    return Native(
+        "partial", lambda mm, inner: mm.call(function, Args([*pos, *inner.pos], {**kw, **inner.kw})), {"func": function}
+    )
 
 
 def _reduce(m: Machine, args: Args) -> Any:
@@ -130,7 +137,16 @@ def _get_origin(m: Machine, args: Args) -> Any:
     value = args.pos[0]
     if type(value) is TypingV:
         name = value.origin.rsplit(".", 1)[-1]
-        hosts: dict[str, Any] = {"List": list, "list": list, "Dict": dict, "dict": dict, "Tuple": tuple, "tuple": tuple, "Set": set, "set": set}
+        hosts: dict[str, Any] = {
+            "List": list,
+            "list": list,
+            "Dict": dict,
+            "dict": dict,
+            "Tuple": tuple,
+            "tuple": tuple,
+            "Set": set,
+            "set": set,
+        }
         if name == "Optional":
             return External("typing.Union")
         return hosts.get(name, External(value.origin if value.origin.startswith("typing") else f"typing.{name}"))
@@ -214,7 +230,9 @@ def _deepcopy(m: Machine, args: Args) -> Any:
 def _chain(m: Machine, args: Args) -> Any:
     from pathtrace.tracer.eval.values import Maybe
 
-    return m.new_list(tuple(value if test is True else Maybe(test, value) for item in args.pos for test, value in m.elements(item)))
+    return m.new_list(
+        tuple(value if test is True else Maybe(test, value) for item in args.pos for test, value in m.elements(item))
+    )
 
 
 def _named(path: str) -> Any:

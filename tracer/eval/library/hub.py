@@ -19,7 +19,18 @@ from pathtrace.tracer.eval.values import (
 if TYPE_CHECKING:
     from pathtrace.tracer.eval.machine import Machine
 
-_PLAIN_DICTS = frozenset({"quantization_config", "rope_scaling", "rope_parameters", "generation_config", "auto_map", "id2label", "label2id", "compression_config"})
+_PLAIN_DICTS = frozenset(
+    {
+        "quantization_config",
+        "rope_scaling",
+        "rope_parameters",
+        "generation_config",
+        "auto_map",
+        "id2label",
+        "label2id",
+        "compression_config",
+    }
+)
 
 # Read by transformers from config.json itself, before it knows the class, to find remote code:
 # no configuration class defines it (AutoConfig.from_pretrained: ``"auto_map" in config_dict``).
@@ -49,7 +60,19 @@ def config_attribute(m: Machine, obj: Instance, name: str) -> Any:
     label, given = obj.slots["*config*"]
     if m.presence(obj.slots.get(name, ABSENT))[0] is not False and not name.startswith("*"):
         return ABSENT
-    if name in ("get", "items", "keys", "values", "to_dict", "update", "__getitem__", "__contains__", "pop", "setdefault", "__iter__"):
+    if name in (
+        "get",
+        "items",
+        "keys",
+        "values",
+        "to_dict",
+        "update",
+        "__getitem__",
+        "__contains__",
+        "pop",
+        "setdefault",
+        "__iter__",
+    ):
         return Native(name, lambda mm, args: _as_dict(mm, obj, name, args))
     if name in ("get_text_config", "to_diff_dict", "save_pretrained", "to_json_string"):
         if name == "get_text_config":
@@ -158,11 +181,18 @@ def _init_config(m: Machine, obj: Instance, args: Args) -> None:
 def config_class_attribute(m: Machine, cls: ClassV, name: str) -> Any:
     """Class methods of the tree's own configuration classes."""
     if name == "from_pretrained":
-        return Native(name, lambda mm, args: mm.lift(lambda leaf: load(mm, leaf, cls), args.pos[0] if args.pos else None))
+        return Native(
+            name, lambda mm, args: mm.lift(lambda leaf: load(mm, leaf, cls), args.pos[0] if args.pos else None)
+        )
     if name == "from_dict":
+
         def from_dict(mm: Machine, args: Args) -> Any:
             source = args.pos[0]
-            kw = {key: value for key, value in source.slots.items() if isinstance(key, str) and value is not ABSENT} if type(source) is DictV else {}
+            kw = (
+                {key: value for key, value in source.slots.items() if isinstance(key, str) and value is not ABSENT}
+                if type(source) is DictV
+                else {}
+            )
             return mm.call(cls, Args([], kw))
 
         return Native(name, from_dict)
@@ -185,9 +215,6 @@ def _pretrained_config(m: Machine, args: Args) -> Any:
     return obj
 
 
-
-
-
 MODELS: dict[str, Any] = {
     "transformers.AutoConfig.from_pretrained": _from_pretrained,
     "transformers.AutoConfig.register": lambda m, args: None,
@@ -207,4 +234,6 @@ MODELS: dict[str, Any] = {
     },
 }  # fmt: skip
 for _path in [path.removeprefix("*init*") for path in MODELS if path.startswith("*init*")]:
-    MODELS[f"*attr*{_path}"] = lambda m, obj, name: config_attribute(m, obj, name) if "*config*" in obj.slots else ABSENT
+    MODELS[f"*attr*{_path}"] = lambda m, obj, name: (
+        config_attribute(m, obj, name) if "*config*" in obj.slots else ABSENT
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.conditions import Guarded
-from pathtrace.tracer.eval.operators import equal, plain, roots_of, show, truth, unbox
+from pathtrace.tracer.eval.operators import contains, equal, plain, roots_of, show, truth, unbox
 from pathtrace.tracer.eval.values import (
     ABSENT,
     Args,
@@ -53,9 +53,12 @@ def _guarded(m: Machine, method: Method, obj: Any, args: Args) -> Any:
 
 def _host_method(m: Machine, obj: Any, name: str, args: Args) -> Any:
     if any(type(value) is Guarded for value in (*args.pos, *args.kw.values())):
+
         def again(*leaves: Any) -> Any:
             count = len(args.pos)
-            return _host_method(m, obj, name, Args(list(leaves[:count]), dict(zip(args.kw, leaves[count:], strict=True))))
+            return _host_method(
+                m, obj, name, Args(list(leaves[:count]), dict(zip(args.kw, leaves[count:], strict=True)))
+            )
 
         return m.lift(again, *args.pos, *args.kw.values())
     pos = [unbox(value) for value in args.pos]
@@ -78,14 +81,14 @@ def _host_method(m: Machine, obj: Any, name: str, args: Args) -> Any:
 
 
 def _join(m: Machine, separator: str, items: Any) -> Any:
-    parts: list[str] = []
+    parts: list[Any] = []
     for test, item in m.elements(items):
         item = unbox(m.conditions.restrict(item, m.pc))
         if test is not True or not isinstance(item, (str, bytes)):
             if test is True and plain(item):
                 m.throw(TypeError, f"sequence item {len(parts)}: expected str instance, {m.type_name(item)} found")
             return Unknown(f"{show(separator)}.join(...)", roots_of(m, item, test))
-        parts.append(item)
+        parts.append(str(item) if isinstance(separator, str) else item)
     return separator.join(parts)
 
 
@@ -104,10 +107,12 @@ def _insert(m: Machine, obj: ListV, pos: list[Any], kw: dict[str, Any]) -> None:
     if not isinstance(index, int):
         m.set_items(obj, lambda items: Unknown("list", roots_of(m, index)))
         return
+
     def put(items: tuple[Any, ...]) -> tuple[Any, ...]:
         changed = list(items)
         changed.insert(index, pos[1])
         return tuple(changed)
+
     m.set_items(obj, put)
 
 
@@ -188,6 +193,14 @@ def _get(m: Machine, obj: DictV, pos: list[Any], kw: dict[str, Any]) -> Any:
     return m.lift(lambda key: m.lookup(obj, key, lambda: default), pos[0])
 
 
+def _item(m: Machine, obj: DictV, pos: list[Any], kw: dict[str, Any]) -> Any:
+    return m.get_item(obj, pos[0])
+
+
+def _set(m: Machine, obj: DictV, pos: list[Any], kw: dict[str, Any]) -> None:
+    m.set_item(obj, pos[0], pos[1])
+
+
 def _setdefault(m: Machine, obj: DictV, pos: list[Any], kw: dict[str, Any]) -> Any:
     default = pos[1] if len(pos) > 1 else None
 
@@ -220,7 +233,9 @@ def _update(m: Machine, obj: DictV, pos: list[Any], kw: dict[str, Any]) -> None:
         else:
             for test, pair in m.elements(source):
                 key, value = m.unpack(pair, 2)
-                m.set_item(obj, key, value if test is True else m.conditions.ite(test, value, obj.slots.get(key, ABSENT)))
+                m.set_item(
+                    obj, key, value if test is True else m.conditions.ite(test, value, obj.slots.get(key, ABSENT))
+                )
     for key, value in kw.items():
         m.set_item(obj, key, value)
 
@@ -278,9 +293,9 @@ DICT: dict[str, Method] = {
     "move_to_end": lambda m, obj, pos, kw: None,
     "popitem": lambda m, obj, pos, kw: Unknown("dict.popitem()", frozenset()),
     "clear": _dict_clear,
-    "__contains__": lambda m, obj, pos, kw: m.contains(obj, pos[0]),
-    "__getitem__": lambda m, obj, pos, kw: m.get_item(obj, pos[0]),
-    "__setitem__": lambda m, obj, pos, kw: m.set_item(obj, pos[0], pos[1]),
+    "__contains__": lambda m, obj, pos, kw: contains(m, obj, pos[0]),
+    "__getitem__": _item,
+    "__setitem__": _set,
 }
 
 

@@ -77,7 +77,13 @@ def make_fields(m: Machine, cls: ClassV) -> None:
 
 
 def _is_class_var(annotation: Any) -> bool:
-    text = annotation.value if isinstance(annotation, ast.Constant) else ast.unparse(annotation) if isinstance(annotation, ast.expr) else ""
+    text = (
+        annotation.value
+        if isinstance(annotation, ast.Constant)
+        else ast.unparse(annotation)
+        if isinstance(annotation, ast.expr)
+        else ""
+    )
     return isinstance(text, str) and ("ClassVar" in text or text.startswith("KW_ONLY"))
 
 
@@ -110,7 +116,16 @@ def base_init(m: Machine, obj: Any, args: Args) -> Any:
     if m.is_exception(cls):
         obj.slots["args"] = tuple(args.pos)
         return None
-    owner = next((base for base in cls.mro if isinstance(base, ClassV) and base.kind in ("dataclass", "struct", "namedtuple") and base.fields is not None), None)
+    owner = next(
+        (
+            base
+            for base in cls.mro
+            if isinstance(base, ClassV)
+            and base.kind in ("dataclass", "struct", "namedtuple")
+            and base.fields is not None
+        ),
+        None,
+    )
     if owner is not None:
         _init_record(m, obj, owner, args)
         return None
@@ -127,7 +142,12 @@ def base_init(m: Machine, obj: Any, args: Args) -> Any:
         for key, value in args.kw.items():
             obj.slots.setdefault("*given*", {})[key] = value
         return None
-    if (args.pos or args.kw) and cls.kind == "plain" and obj.native is ABSENT and find_in_class(m, cls, "__new__") is ABSENT:
+    if (
+        (args.pos or args.kw)
+        and cls.kind == "plain"
+        and obj.native is ABSENT
+        and find_in_class(m, cls, "__new__") is ABSENT
+    ):
         m.throw(TypeError, f"{cls.name}() takes no arguments")
     return None
 
@@ -137,7 +157,11 @@ def _init_record(m: Machine, obj: Instance, owner: ClassV, args: Args) -> None:
     given = dict(args.kw)
     positional = [field for field in fields if not field.kw_only]
     if len(args.pos) > len(positional):
-        m.throw(TypeError, f"{owner.name}.__init__() takes {len(positional) + 1} positional arguments but {len(args.pos) + 1} were given")
+        m.throw(
+            TypeError,
+            f"{owner.name}.__init__() takes {len(positional) + 1} positional arguments "
+            f"but {len(args.pos) + 1} were given",
+        )
     missing = []
     for index, field in enumerate(fields):
         write = field.where
@@ -213,7 +237,14 @@ def defstruct(m: Machine, args: Args) -> Any:
     """``msgspec.defstruct(name, fields, *, bases, namespace, ...)``."""
     name, fields = args.pos[0], args.pos[1]
     bases = tuple(value for _test, value in m.elements(args.kw.get("bases") or ()))
-    cls = new_class(m, name, bases or (External("msgspec.Struct"),), m.stack[-1][0].module.name if m.stack else m.external_state.get("module", ""), m.file, m.line)
+    cls = new_class(
+        m,
+        name,
+        bases or (External("msgspec.Struct"),),
+        m.stack[-1][0].module.name if m.stack else m.external_state.get("module", ""),
+        m.file,
+        m.line,
+    )
     cls.kind = "struct"
     namespace = args.kw.get("namespace")
     if type(namespace) is DictV:
@@ -235,8 +266,17 @@ def defstruct(m: Machine, args: Args) -> Any:
     cls.slots.pop("*annotations*", None)
     made: list[Field] = []
     for _test, item in m.elements(fields):
-        parts = [item] if isinstance(item, str) else m.unpack(item, len(item) if type(item) is tuple else len(m.elements(item)))
-        field = Field(parts[0], parts[1] if len(parts) > 1 else External("typing.Any"), None, parts[2] if len(parts) > 2 else ABSENT)
+        parts = (
+            [item]
+            if isinstance(item, str)
+            else m.unpack(item, len(item) if type(item) is tuple else len(m.elements(item)))
+        )
+        field = Field(
+            parts[0],
+            parts[1] if len(parts) > 1 else External("typing.Any"),
+            None,
+            parts[2] if len(parts) > 2 else ABSENT,
+        )
         if type(field.default) is Instance and "*field*" in field.default.slots:
             options = field.default.slots["*field*"]
             field.default, field.factory = options.get("default", ABSENT), options.get("default_factory", ABSENT)
@@ -247,7 +287,15 @@ def defstruct(m: Machine, args: Args) -> Any:
 
 
 def _moved(function: FunctionV, cls: ClassV) -> FunctionV:
-    copy = FunctionV(function.node, function.name, function.env, function.module, function.file, function.defaults, function.kw_defaults)
+    copy = FunctionV(
+        function.node,
+        function.name,
+        function.env,
+        function.module,
+        function.file,
+        function.defaults,
+        function.kw_defaults,
+    )
     copy.qualname, copy.slots, copy.owner = function.qualname, function.slots, function.owner
     return copy
 
@@ -404,6 +452,7 @@ def iterate_class(m: Machine, cls: ClassV) -> list[Any]:
 def class_item(m: Machine, cls: ClassV, key: Any) -> Any:
     """``cls[key]``: an enum's member by name, the metaclass's ``__getitem__``, or a generic's argument."""
     if cls.kind == "enum":
+
         def find(leaf: Any) -> Any:
             if type(leaf) in (Unknown, External):
                 cases: list[tuple[Any, Any]] = []
@@ -432,6 +481,7 @@ def class_item(m: Machine, cls: ClassV, key: Any) -> Any:
 # ---------------------------------------------------------------- object and type
 def object_method(m: Machine, name: str) -> Any:
     """Methods that every object has."""
+
     def run(mm: Machine, args: Args) -> Any:
         obj = args.pos[0]
         if name == "__setattr__":
@@ -464,7 +514,9 @@ def scope_call(m: Machine, node: ast.Call, env: Env, function: Any) -> Any:
         scope: Any = env
         while scope is not None and not isinstance(scope.function, FunctionV):
             scope = scope.outer
-        while scope is not None and (scope.function is None or isinstance(scope.function, str) or scope.function.owner is None):
+        while scope is not None and (
+            scope.function is None or isinstance(scope.function, str) or scope.function.owner is None
+        ):
             scope = scope.outer
         if scope is None:
             m.throw(RuntimeError, "super(): no arguments")
@@ -472,7 +524,9 @@ def scope_call(m: Machine, node: ast.Call, env: Env, function: Any) -> Any:
         first = (spec.posonlyargs + spec.args)[0].arg
         return SuperV(scope.function.owner, scope.slots[first])
     if name in ("locals", "vars"):
-        return DictV({key: value for key, value in env.slots.items() if isinstance(key, str) and not key.startswith("*")})
+        return DictV(
+            {key: value for key, value in env.slots.items() if isinstance(key, str) and not key.startswith("*")}
+        )
     if name == "globals":
         view = DictV()
         view.slots = env.module.slots
@@ -507,7 +561,11 @@ def named_tuple(m: Machine, args: Args) -> Any:
     """``collections.namedtuple(name, fields)``."""
     cls = new_class(m, args.pos[0], (), "", m.file, m.line)
     cls.kind = "namedtuple"
-    names = args.pos[1].replace(",", " ").split() if isinstance(args.pos[1], str) else [value for _test, value in m.elements(args.pos[1])]
+    names = (
+        args.pos[1].replace(",", " ").split()
+        if isinstance(args.pos[1], str)
+        else [value for _test, value in m.elements(args.pos[1])]
+    )
     cls.fields = [Field(name, None, None, ABSENT) for name in names]
     return cls
 

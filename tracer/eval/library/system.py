@@ -10,7 +10,6 @@ from pathtrace.tracer.eval.values import (
     ABSENT,
     Args,
     ClassV,
-    DictV,
     External,
     FunctionV,
     Instance,
@@ -46,6 +45,7 @@ def environ_attribute(m: Machine, obj: Instance, name: str) -> Any:
     if name == "get":
         return Native("os.environ.get", _getenv)
     if name in ("setdefault", "pop", "update", "items", "keys", "values", "copy"):
+
         def run(mm: Machine, args: Args) -> Any:
             if args.pos:
                 _note_read(mm, args.pos[0])
@@ -59,6 +59,7 @@ def environ_attribute(m: Machine, obj: Instance, name: str) -> Any:
     if name == "__delitem__":
         return Native(name, lambda mm, args: mm.delete_item(mm.environ, args.pos[0]))
     if name == "__contains__":
+
         def has(mm: Machine, args: Args) -> Any:
             _note_read(mm, args.pos[0])
             return mm.contains(mm.environ, args.pos[0])
@@ -74,14 +75,20 @@ def _environ_item(m: Machine, key: Any) -> Any:
 
 def environ_object() -> Instance:
     """The object that ``os.environ`` is."""
-    obj = Instance(External("os._Environ"))
-    for name in ("__getitem__", "__setitem__", "__delitem__", "__contains__"):
-        pass
-    return obj
+    return Instance(External("os._Environ"))
 
 
 # ---------------------------------------------------------------- logging
-_LEVELS = {"debug": 10, "info": 20, "warning": 30, "warn": 30, "warning_once": 30, "error": 40, "exception": 40, "critical": 50}
+_LEVELS = {
+    "debug": 10,
+    "info": 20,
+    "warning": 30,
+    "warn": 30,
+    "warning_once": 30,
+    "error": 40,
+    "exception": 40,
+    "critical": 50,
+}
 
 
 def _get_logger(m: Machine, args: Args) -> Any:
@@ -96,7 +103,14 @@ def logger_attribute(m: Machine, obj: Instance, name: str) -> Any:
     if name == "isEnabledFor":
         return Native(name, lambda mm, args: False)
     if name == "log":
-        return Native(name, lambda mm, args: _log(mm, "warning" if args.pos and isinstance(args.pos[0], int) and args.pos[0] >= 30 else "info", Args(args.pos[1:])))
+        return Native(
+            name,
+            lambda mm, args: _log(
+                mm,
+                "warning" if args.pos and isinstance(args.pos[0], int) and args.pos[0] >= 30 else "info",
+                Args(args.pos[1:]),
+            ),
+        )
     if name in ("handlers", "filters"):
         return m.new_list(())
     if name in ("name", "level", "parent", "propagate"):
@@ -194,7 +208,9 @@ def _open(m: Machine, args: Args) -> Any:
     path = args.pos[0] if args.pos else args.kw.get("file")
     text = _read_text(m, m.text_of(path) if type(path) is Instance else path)
     handle = Instance(External("io.TextIOWrapper"))
-    handle.slots["content"] = Unknown(f"contents of {show(path)}", frozenset({f"the file {show(path)}"})) if text is None else text
+    handle.slots["content"] = (
+        Unknown(f"contents of {show(path)}", frozenset({f"the file {show(path)}"})) if text is None else text
+    )
     handle.slots["__enter__"] = Native("enter", lambda _m, _a: handle)
     handle.slots["__exit__"] = Native("exit", lambda _m, _a: None)
     handle.slots["read"] = Native("read", lambda _m, _a: handle.slots["content"])
@@ -282,7 +298,11 @@ def _run_process(m: Machine, args: Args) -> Any:
     known = isinstance(answer, (int, str))
     gpus = m.facts.get("gpus", 1)
     text = "\n".join([str(answer)] * (gpus if isinstance(gpus, int) else 1)) + "\n" if known else answer
-    result.slots["stdout"] = text if text is not None else Unknown(f"output of {show(args.pos[0]) if args.pos else 'a process'}", frozenset({"output of a process"}))
+    result.slots["stdout"] = (
+        text
+        if text is not None
+        else Unknown(f"output of {show(args.pos[0]) if args.pos else 'a process'}", frozenset({"output of a process"}))
+    )
     result.slots["stderr"] = ""
     result.slots["returncode"] = 0
     return result
@@ -320,15 +340,22 @@ def models_of_device(m: Machine, path: str) -> Any:
 
 def modules_attribute(m: Machine, obj: Instance, name: str) -> Any:
     """``sys.modules``: modules of the tree by name; of others it is unknown whether they are imported."""
+
     def item(mm: Machine, args: Args) -> Any:
         key = args.pos[0]
         if isinstance(key, str) and mm.find_module(key) is not None:
             return mm.module(key)
         if name == "__contains__":
             return mm.ask(f"{show(key)} is imported", frozenset({f"module {show(key)}"}))
-        return args.pos[1] if len(args.pos) > 1 else Unknown(f"sys.modules[{show(key)}]", frozenset({"imported modules"}))
+        return (
+            args.pos[1] if len(args.pos) > 1 else Unknown(f"sys.modules[{show(key)}]", frozenset({"imported modules"}))
+        )
 
-    return Native(name, item) if name in ("get", "__getitem__", "__contains__") else Unknown(f"sys.modules.{name}", frozenset())
+    return (
+        Native(name, item)
+        if name in ("get", "__getitem__", "__contains__")
+        else Unknown(f"sys.modules.{name}", frozenset())
+    )
 
 
 def _getmembers(m: Machine, args: Args) -> Any:
@@ -336,7 +363,9 @@ def _getmembers(m: Machine, args: Args) -> Any:
     if not isinstance(obj, (ModuleV, ClassV)):
         return Unknown(f"inspect.getmembers({show(obj)})", roots_of(m, obj))
     pairs = []
-    for name, value in sorted(((k, v) for k, v in obj.slots.items() if isinstance(k, str) and not k.startswith("*")), key=lambda pair: pair[0]):
+    for name, value in sorted(
+        ((k, v) for k, v in obj.slots.items() if isinstance(k, str) and not k.startswith("*")), key=lambda pair: pair[0]
+    ):
         test, present = m.presence(value)
         if test is True and (len(args.pos) < 2 or m.call(args.pos[1], Args([m.resolve(present)])) is True):
             pairs.append((name, m.resolve(present)))
