@@ -54,7 +54,13 @@ class LaunchFiles:
                 return question != "is a file"
             if question == "is a file":
                 return os.path.isfile(path)
-        if path.endswith((".yaml", ".yml")):
+        inside = any(
+            folder is not None and path.startswith(folder.rstrip("/") + "/") and os.path.isdir(folder)
+            for folder in (self.model, self.draft)
+        )
+        if inside:
+            self.read.add(path)
+        if inside or path.endswith((".yaml", ".yml")):
             return {"exists": os.path.exists, "is a file": os.path.isfile, "is a folder": os.path.isdir}[question](path)
         return None
 

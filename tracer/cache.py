@@ -8,6 +8,7 @@ while all of them still read the same. A damaged or half-written entry is no ent
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import tempfile
@@ -68,6 +69,16 @@ def _shell_names(request: CheckRequest) -> list[str]:
     return sorted(name for name in request.shell or {} if name.startswith(("SGLANG_", "SGL_")))
 
 
+class _Reader(pickle.Unpickler):
+    """Reads answers and nothing else: a foreign file in the cache folder can run no code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Classes of the answer only."""
+        if module == "pathtrace.tracer.answer":
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} has no place in an answer")
+
+
 def load_answer(request: CheckRequest) -> Answer | None:
     """The kept answer, if every file it was made from is unchanged."""
     try:
@@ -75,7 +86,7 @@ def load_answer(request: CheckRequest) -> Answer | None:
         body, check = data[:-16], data[-16:]
         if hashlib.blake2b(body, digest_size=16).digest() != check:
             return None
-        answer, tree_files, other_files = pickle.loads(body)  # our own file, checked against its digest
+        answer, tree_files, other_files = _Reader(io.BytesIO(body)).load()
     except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, IndexError):
         return None
     if not isinstance(answer, Answer) or not _unchanged(request.tree, tree_files, other_files):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pathtrace.tracer.answer import Ignored, Place
 from pathtrace.tracer.eval.conditions import Guarded
@@ -122,8 +122,8 @@ def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Ite
 
 def mentioned(tree: Tree, name: str) -> bool:
     """Whether any Python file of the tree's server holds this name."""
-    wanted = name.encode()
-    return any(wanted in data for data in _files(tree, "sglang"))
+    wanted = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
+    return any(wanted.search(data) for data in _files(tree, "sglang"))
 
 
 def _files(tree: Tree, folder: str) -> Iterator[bytes]:
@@ -136,5 +136,3 @@ def _files(tree: Tree, folder: str) -> Iterator[bytes]:
         elif "." not in entry and entry not in ("__pycache__", "test", "multimodal_gen") and tree.is_dir(path):
             yield from _files(tree, path)
 
-
-__all__ = ["Any", "ignored", "mentioned"]

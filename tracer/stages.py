@@ -47,6 +47,7 @@ class Run:
 def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | None) -> Run:
     """Evaluate one launch. ``kwargs`` (not None): keyword arguments of ``Engine`` instead of words."""
     run = Run()
+    m.external_state["default_at"] = lambda name: default_place(m, name)
 
     def parse() -> None:
         if kwargs is None:
@@ -86,6 +87,17 @@ def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | No
             break
     run.pc = m.pc
     return run
+
+
+def default_place(m: Machine, name: str) -> tuple[str, int] | None:
+    """The line that declares a field's default."""
+    module = m.modules.get(ARGS_MODULE)
+    cls = module.slots.get("ServerArgs") if module is not None else None
+    if not isinstance(cls, ClassV):
+        return None
+    declared = next((field.where for field in cls.fields or () if field.name == name), None)
+    write = m.writers.get((id(cls.slots), name)) or declared
+    return None if write is None or not write.file else (write.file, write.line)
 
 
 def _stage(m: Machine, run: Run, step: Callable[[], None]) -> bool:

@@ -16,6 +16,7 @@ from pathtrace.tracer.answering import LaunchFiles, evaluator_for, inputs_of
 from pathtrace.tracer.check import CheckRequest
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.evaluation import Evaluated, Inputs
+from pathtrace.tracer.facts import FACTS
 from pathtrace.tracer.launch.model import Launch
 from pathtrace.tracer.launch.parse import parse_launch
 from pathtrace.tracer.table_algorithms import NAME, Algorithms
@@ -153,12 +154,7 @@ class Explorer:
                 self.bounded = True
                 break
             algorithms.compared(done)
-            if (
-                algorithms.doubtful(name)
-                and done.verdict.outcome == "refused"
-                and done.verdict.worker is None
-                and algorithms.unknown(done, name)
-            ):
+            if algorithms.rejected(done, name):
                 return
             refused = done.verdict.outcome == "refused"
             if kept is None or not refused:
@@ -185,7 +181,7 @@ class Explorer:
         parser = done.machine.external_state.get("parser")
         if self.finder is None and parser is not None:
             algorithm = parser._option_string_actions.get(NAME)
-            fixed = given_flags(parser, (*self.own, MODEL, DRAFT))
+            fixed = given_flags(parser, (*self.own, MODEL, DRAFT)) | {fact.name for fact in FACTS}
             variables = frozenset(self.request.environment.values)
             self.finder = Finder("speculative_algorithm" if algorithm is None else algorithm.dest, fixed, variables)
         trace = hash(tuple((branch.file, branch.line, str(branch.result)) for branch in done.machine.branches))

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pathtrace.tracer.chain import Slice
+from pathtrace.tracer.chain import _parts as parts_of
 from pathtrace.tracer.evaluation import Evaluated
 
 GIVEN = "given"
 UNSET = "unset"
 MOST_VALUES = 4
+DEPTH, SIMPLE = 3, 6  # how far an input is followed back, and how much a simple assignment reads
 _ON_OFF = ("1", "0")
 
 
@@ -77,12 +79,12 @@ class Finder:
         self.learn(done, chain, by_dest)
         found: dict[Input, dict[str, None]] = {}
         conditions: dict[Input, set[tuple[str, int, str]]] = {}
-        for name in sorted(self.loop_fields(done)):
+        for name, place in self.loop_fields(done).items():
             if name in by_dest:
-                conditions.update((item, {("", 0, name)}) for item in self.flag(found, by_dest[name], ()))
+                conditions.update((item, {place}) for item in self.flag(found, by_dest[name], ()))
         for branch in self.relevant(done, chain):
             here = (branch.file, branch.line, str(branch.result) if isinstance(branch.result, bool) else "")
-            for item in self.read_by(done, chain, branch, by_dest, found):
+            for item in self.read_by(done, branch, by_dest, found):
                 conditions.setdefault(item, set()).add(here)
         return {
             item: Lead(tuple(values)[:MOST_VALUES], frozenset(conditions.get(item, ())))
@@ -90,24 +92,22 @@ class Finder:
             if values
         }
 
-    def read_by(
-        self, done: Evaluated, chain: Slice, branch: Any, by_dest: dict[str, Any], found: _Values
-    ) -> Iterator[Input]:
+    def read_by(self, done: Evaluated, branch: Any, by_dest: dict[str, Any], found: _Values) -> Iterator[Input]:
         """The inputs that a condition reads."""
         parser = done.machine.external_state["parser"]
         for node, _value, r0, r1 in branch.operands or ():
             constants = tuple(_compared(branch.node.test, node))
-            origins = chain.origins(r0, r1)
-            for origin in origins:
-                word = origin.text.split("=")[0].split(" ")[0]
-                if origin.kind == "variable" and word not in self.variables:
+            sources = _sources(done.machine, r0, r1)
+            for kind, text in sources:
+                word = text.split("=")[0].split(" ")[0]
+                if kind == "variable" and word not in self.variables:
                     item = Input(word, "variable")
                     values = (*_ON_OFF, *(value for value in constants if isinstance(value, str)))
                     found.setdefault(item, {}).update(dict.fromkeys(values))
                     yield item
-                action = by_dest.get(word) if origin.kind == "default" else _flag(parser, word)
-                if origin.kind in ("flag", "default") and action is not None:
-                    yield from self.flag(found, action, constants if len(origins) == 1 else ())
+                action = by_dest.get(word) if kind == "default" else _flag(parser, word) if kind == "flag" else None
+                if action is not None:
+                    yield from self.flag(found, action, constants if len(sources) == 1 else ())
             for name in _attributes(node):
                 if name in by_dest:
                     yield from self.flag(found, by_dest[name], constants)
@@ -146,11 +146,20 @@ class Finder:
         write = m.writers.get((id(partial.object.slots), "enable_overlap"))
         return list(m.reads[write.r0 : write.r1]) if write else []
 
-    def loop_fields(self, done: Evaluated) -> set[str]:
-        """Fields that the event loop reads; all, where the import of the chosen module ends the launch."""
+    def loop_fields(self, done: Evaluated) -> dict[str, tuple[str, int, str]]:
+        """Fields that the event loop reads, with the line that set each.
+
+        All fields, where the import of the chosen module ends the launch.
+        """
         if done.run.refused and done.run.phase == "dispatch":
-            return self.fields
-        return {str(key) for _slots, key in self.loop_reads(done) if key in self.fields}
+            return {name: ("", 0, name) for name in sorted(self.fields)}
+        writers = done.machine.writers
+        found: dict[str, tuple[str, int, str]] = {}
+        for where in self.loop_reads(done):
+            if where[1] in self.fields:
+                write = writers.get(where)
+                found[where[1]] = (write.file, write.line, where[1]) if write else ("", 0, where[1])
+        return found
 
     def relevant(self, done: Evaluated, chain: Slice) -> list[Any]:
         """The branches that point to inputs, each line once, in the order in which they ran.
@@ -215,6 +224,28 @@ class Finder:
 
 
 _COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
+
+
+def _sources(m: Any, r0: int, r1: int) -> list[tuple[str, str]]:
+    """The inputs that reads saw, as they are or through a few simple assignments.
+
+    What a value far away was worked out from, a model's config say, is no input of the condition.
+    """
+    found: dict[tuple[str, str], None] = {}
+    environ = id(m.environ.slots)
+    stack = [(r0, r1, 0)]
+    while stack:
+        start, end, depth = stack.pop()
+        for where in m.reads[start:end]:
+            if where[0] == environ:
+                found[("variable", str(where[1]))] = None
+                continue
+            for write in parts_of(m.writers.get(where)):
+                if write.leaf is not None:
+                    found[write.leaf] = None
+                elif depth < DEPTH and write.r1 - write.r0 <= SIMPLE:
+                    stack.append((write.r0, write.r1, depth + 1))
+    return list(found)
 
 
 def _written(node: ast.AST) -> Iterator[str]:

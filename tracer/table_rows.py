@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from pathtrace.tracer.answer import Refusal
 from pathtrace.tracer.table_inputs import UNSET, Input
@@ -59,19 +58,12 @@ def merged(boxes: Sequence[Box], domains: Mapping[Input, Sequence[str]]) -> list
     """The boxes, with those joined that have one result and differ in one input only."""
     left = list(boxes)
     while True:
-        pair = next(
-            (
-                (i, j, box)
-                for i, one in enumerate(left)
-                for j in range(i + 1, len(left))
-                if (box := _joined(one, left[j], domains))
-            ),
-            None,
-        )
-        if pair is None:
+        pairs = ((i, j, _joined(left[i], left[j], domains)) for i, j in combinations(range(len(left)), 2))
+        first = next(((i, j, box) for i, j, box in pairs if box is not None), None)
+        if first is None:
             return left
-        left[pair[0]] = pair[2]
-        del left[pair[1]]
+        left[first[0]] = first[2]
+        del left[first[1]]
 
 
 def _joined(one: Box, other: Box, domains: Mapping[Input, Sequence[str]]) -> Box | None:

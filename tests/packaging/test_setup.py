@@ -12,7 +12,7 @@ import pathtrace
 from pathtrace.tests.packaging.shipped import ROOT, sources
 
 # Import name -> name on the package index, where they differ.
-DISTRIBUTIONS = {"yaml": "pyyaml"}
+DISTRIBUTIONS = {"ruamel": "ruamel.yaml", "yaml": "pyyaml"}
 
 
 def setup() -> configparser.ConfigParser:

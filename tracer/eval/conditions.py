@@ -68,6 +68,7 @@ class Conditions:
     def __init__(self) -> None:
         self.atoms: dict[str, Atom] = {}
         self._nodes: dict[Any, Guarded] = {}
+        self.base = 0
         self._ite: dict[Any, Any] = {}
         self._restrict: dict[Any, Any] = {}
         self.named: dict[int, tuple[Any, Any]] = {}
@@ -89,6 +90,10 @@ class Conditions:
         atom = self.atom(f"#{len(self.named)}", f"what {file}:{line} hangs on", roots, file, line)
         self.named[id(test)] = (test, atom)
         return atom
+
+    def size(self) -> int:
+        """How many diagram nodes there are."""
+        return len(self._nodes) - self.base
 
     def atom(self, key: str, text: str, roots: frozenset[str], file: str = "", line: int = 0) -> Guarded:
         """The condition "``key`` holds"; the same key gives the same condition."""

@@ -61,7 +61,7 @@ def hash_key(m: Machine, value: Any) -> Any:
             return ("external", value.path)
         return value
     if type(value) is tuple:
-        parts = tuple(hash_key(m, item) for item in value)
+        parts = tuple(("guarded", id(item)) if type(item) is Guarded else hash_key(m, item) for item in value)
         return ABSENT if any(part is ABSENT for part in parts) else parts
     if type(value) is BoundV:
         return (value.function, id(value.self))
@@ -81,6 +81,8 @@ def lookup(m: Machine, obj: DictV, key: Any, missing: Callable[[], Any]) -> Any:
     if type(key) is Unknown:
         return _unknown_key(m, obj, key, missing)
     hashed = hash_key(m, key)
+    if hashed is ABSENT:
+        m.throw(TypeError, f"unhashable type: '{m.type_name(key)}'")
     stored = obj.slots.get(hashed, ABSENT)
     m.reads.append((id(obj.slots), hashed))
     test, value = presence(m, stored)

@@ -18,6 +18,9 @@ from pathtrace.tracer.eval.values import ABSENT, Unknown
 MOST_CASES = 48
 MOST_TERMINALS = 12
 MOST_BREADTH = 6
+MANY_NODES = 40_000  # diagrams from here on are kept coarser: less is decided, but it ends
+COARSE_TERMINALS = 3
+COARSE_BREADTH = 2
 LEAVES = {"return": ("function",), "break": ("loop",), "continue": ("iteration",)}
 
 
@@ -104,6 +107,21 @@ class Heap:
         self.file = ""
         self.line = 0
         self.ctrl: Any = None
+
+    @property
+    def coarse(self) -> bool:
+        """Whether the diagrams have grown so large that new ones must stay small."""
+        return self.conditions.size() > MANY_NODES
+
+    @property
+    def breadth(self) -> int:
+        """The number of atoms from which a condition gets a name of its own."""
+        return COARSE_BREADTH if self.coarse else MOST_BREADTH
+
+    @property
+    def terminals(self) -> int:
+        """The number of values from which a guarded value is simply unknown."""
+        return COARSE_TERMINALS if self.coarse else MOST_TERMINALS
 
     # ------------------------------------------------------------------ writing
     def tick(self) -> int:
@@ -195,7 +213,7 @@ class Heap:
             self.pc = base
             raise Dead
         result = self.merge(outcomes)
-        if breadth(self.pc) > MOST_BREADTH and breadth(self.pc) > breadth(base):
+        if breadth(self.pc) > self.breadth and breadth(self.pc) > breadth(base):
             self.pc = base  # the paths that left are not worth a condition this wide
         return result
 
@@ -213,7 +231,7 @@ class Heap:
             return value
         tests = [conditions.restrict(test, care) for test, _value, _diff in outcomes]
         tests = [
-            conditions.name(test, self.file, self.line) if breadth(test) > MOST_BREADTH else test for test in tests
+            conditions.name(test, self.file, self.line) if breadth(test) > self.breadth else test for test in tests
         ]
         places: dict[Any, tuple[dict[Any, Any], Any]] = {}
         for _test, _value, diff in outcomes:
@@ -258,12 +276,13 @@ class Heap:
                     count += 1
                     if type(leaf) is Unknown:
                         unknowns[leaf.text] = leaf
-        if len(unknowns) > 1 or count > MOST_TERMINALS:
+        most = self.terminals
+        if len(unknowns) > 1 or count > most:
             roots = frozenset(root for unknown in unknowns.values() for root in unknown.roots)
             place = f"{self.file}:{self.line}"
             nth = self.unknowns[place] = self.unknowns.get(place, 0) + 1
             one = Unknown(f"value #{nth} of {place}", roots)
-            values = [self._forget(value, one, count > 4 * MOST_TERMINALS) for value in values]
+            values = [self._forget(value, one, count > 4 * most) for value in values]
         return self._join(tests, values)
 
     def _forget(self, value: Any, one: Unknown, everything: bool) -> Any:

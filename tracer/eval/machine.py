@@ -33,7 +33,7 @@ from pathtrace.tracer.eval.values import (
 )
 
 MOST_STEPS = 3_000_000
-_LASTING = ("present", "environ", "default_at", "yaml")
+_LASTING = ("present", "environ", "yaml")
 
 
 class GiveUp(Exception):
@@ -102,7 +102,10 @@ class Machine(Heap):
     # ------------------------------------------------------------------ evaluation
     def eval(self, node: ast.expr, env: Env) -> Any:
         """The value of an expression."""
-        return EXPRESSIONS[type(node)](self, node, env)
+        expression = EXPRESSIONS.get(type(node))
+        if expression is None:
+            self.give_up(f"an expression that is not followed ({type(node).__name__})")
+        return expression(self, node, env)
 
     def operand(self, node: ast.expr, env: Env) -> Any:
         """The value of an operand of a condition, noted for the branch that is being decided."""
@@ -128,7 +131,10 @@ class Machine(Heap):
             self.steps += 1
             if self.steps > MOST_STEPS:
                 self.give_up("more steps than the evaluator allows")
-            signal = STATEMENTS[type(node)](self, node, env)
+            statement = STATEMENTS.get(type(node))
+            if statement is None:
+                self.give_up(f"a statement that is not followed ({type(node).__name__})")
+            signal = statement(self, node, env)
             if signal is not None:
                 return signal
         return None
@@ -340,6 +346,7 @@ class Machine(Heap):
         self.env_reads = dict.fromkeys(self.load_reads, 1)
         self.steps = self.depth = 0
         self.unknowns = {}
+        self.conditions.base = len(self.conditions._nodes)
         self.choosers, self.choosing_methods, self.chosen_at = set(), set(), None
         self.ctrl = self.operands = self.on_yield = self.opaque = self.forgive = None
         self.external_state = {

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathtrace.tracer.eval.machine import Machine
 
 MOST_ROUNDS = 5000
+MOST_UNDECIDED = 8  # rounds of a loop whose end is not known
 
 
 class Branch:
@@ -214,16 +215,16 @@ def _round(m: Machine, body: list[ast.stmt], env: Env) -> Signal | None:
 
 def while_stmt(m: Machine, node: ast.While, env: Env) -> Signal | None:
     def rounds() -> Signal | None:
+        frame = m.frame_for(("loop",))
         for count in range(MOST_ROUNDS):
+            if len(frame.pending) > MOST_UNDECIDED or (frame.pending and count > 8 * MOST_UNDECIDED):
+                _forget(m, node.body, env, f"a loop at {m.file}:{node.lineno}")
+                return None
             test = truth(m, m.eval(node.test, env))
             if test is False:
                 return m.exec_block(node.orelse, env)
             if test is not True:
-                if count > 8:
-                    _forget(m, node.body, env, f"a loop at {m.file}:{node.lineno}")
-                    return None
                 done = m.conditions.negation(test)
-                frame = m.frame_for(("loop",))
                 before = m.pc
                 m.pc = m.conditions.both(before, done)
                 frame.pending.append(Pending(m.pc, None, m.diff(frame.mark)))
@@ -613,5 +614,7 @@ STATEMENTS: dict[type, Callable[[Any, Any, Env], Signal | None]] = {
     ast.Break: break_stmt,
     ast.Continue: continue_stmt,
 }
+if hasattr(ast, "TryStar"):  # Python 3.11
+    STATEMENTS[ast.TryStar] = try_stmt
 
 __all__ = ["STATEMENTS", "Branch", "BoundV", "catch", "set_attr", "with_manager"]

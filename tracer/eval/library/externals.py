@@ -24,11 +24,21 @@ if TYPE_CHECKING:
 
 Model = Callable[["Machine", Args], Any]
 
-# Library functions without side effects, called for real when every argument is known.
-PURE_MODULES = frozenset(
-    {"math", "re", "operator", "json", "string", "textwrap", "posixpath", "fractions", "statistics", "base64",
-     "urllib.parse", "ipaddress", "shlex", "keyword", "itertools", "packaging.version", "unicodedata", "bisect"}
-)  # fmt: skip
+# Library functions without side effects, called for real when every argument is known: by name, never by module.
+PURE = {
+    "math": "ceil floor sqrt log log2 log10 exp pow gcd lcm isclose isnan isinf prod trunc comb fabs fmod hypot",
+    "re": "match search fullmatch sub subn split findall escape",
+    "operator": "add sub mul truediv floordiv mod eq ne lt le gt ge and_ or_ not_ neg contains",
+    "json": "loads dumps",
+    "textwrap": "dedent indent shorten fill wrap",
+    "posixpath": "join basename dirname splitext normpath isabs split",
+    "statistics": "mean median",
+    "base64": "b64encode b64decode urlsafe_b64encode urlsafe_b64decode",
+    "urllib.parse": "urlparse urlsplit quote unquote urlencode parse_qs",
+    "ipaddress": "ip_address ip_network",
+    "shlex": "split quote join",
+    "packaging.version": "parse Version",
+}
 PURE_FUNCTIONS = frozenset(
     {"os.path.join", "os.path.basename", "os.path.dirname", "os.path.splitext", "os.path.normpath", "os.path.isabs",
      "os.path.split", "os.path.commonprefix", "os.path.relpath", "ast.literal_eval", "json.loads", "json.dumps",
@@ -63,7 +73,7 @@ def find(m: Machine, path: str) -> Any:
     if path in CONSTANTS:
         return CONSTANTS[path]
     head, _, name = path.rpartition(".")
-    if head in PURE_MODULES or path in PURE_FUNCTIONS:
+    if name in PURE.get(head, "").split() or path in PURE_FUNCTIONS or path == "re.compile":
         return _pure(path, head, name)
     if head == "builtins":
         builtin = m.builtins.get(name, ABSENT)
@@ -102,6 +112,8 @@ class Opaque:
 
 def pure_call(m: Machine, path: str, function: Callable[..., Any], args: Args) -> Any:
     """Call a pure host function; a result that is no plain value is wrapped."""
+    if path.startswith("re.") and args.pos and _may_hang(args.pos[0]):
+        return Unknown(f"{path}({show(args.pos[0])}, ...)", roots_of(m, *args.pos))
     hosts = [_unwrap(m, value) for value in args.pos]
     named = {key: _unwrap(m, value) for key, value in args.kw.items()}
     if any(value is ABSENT for value in (*hosts, *named.values())):
@@ -117,6 +129,33 @@ def pure_call(m: Machine, path: str, function: Callable[..., Any], args: Args) -
         listed = ", ".join(show(value) for value in args.pos)
         return Unknown(f"{path}({listed})", roots_of(m, *args.pos, *args.kw.values()))
     return wrap(m, m.native_call(function, *hosts, **named))
+
+
+def _may_hang(pattern: Any) -> bool:
+    """Whether a regular expression repeats a repetition: such a match can take for ever."""
+    import re
+
+    if not isinstance(pattern, str):
+        return False
+    try:
+        parser = importlib.import_module("re._parser" if hasattr(re, "_parser") else "sre_parse")
+        return _repeats(parser.parse(pattern), False)
+    except (re.error, RecursionError, OverflowError):
+        return False
+
+
+def _repeats(parsed: Any, inside: bool) -> bool:
+    for operation, argument in parsed:
+        name = str(operation)
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+            unbounded = argument[1] > 100
+            if (inside and unbounded) or _repeats(argument[2], inside or unbounded):
+                return True
+        elif name == "SUBPATTERN" and _repeats(argument[3], inside):
+            return True
+        elif name == "BRANCH" and any(_repeats(branch, inside) for branch in argument[1]):
+            return True
+    return False
 
 
 def wrap(m: Machine, value: Any) -> Any:

@@ -199,6 +199,11 @@ def config_class_attribute(m: Machine, cls: ClassV, name: str) -> Any:
     return ABSENT
 
 
+def _snapshot(m: Machine, args: Args) -> Any:
+    """``snapshot_download(repo)``: a folder with the repository's files, here by the repository's name."""
+    return args.pos[0] if args.pos else args.kw.get("repo_id")
+
+
 def _generation_config(m: Machine, args: Args) -> Any:
     return Unknown("generation config", frozenset({"generation_config.json"}))
 
@@ -216,6 +221,7 @@ def _pretrained_config(m: Machine, args: Args) -> Any:
 
 
 MODELS: dict[str, Any] = {
+    "huggingface_hub.snapshot_download": _snapshot,
     "transformers.AutoConfig.from_pretrained": _from_pretrained,
     "transformers.AutoConfig.register": lambda m, args: None,
     "transformers.PretrainedConfig.from_pretrained": _from_pretrained,

@@ -589,7 +589,10 @@ def replace(m: Machine, args: Args) -> Any:
         return obj
     copy = Instance(obj.cls, obj.native)
     for key, value in obj.slots.items():
-        m.store(copy.slots, key, value, m.writers.get((id(obj.slots), key)))
+        if isinstance(key, str) and key.startswith("*"):
+            copy.slots[key] = value  # what the object is, not its state
+        else:
+            m.store(copy.slots, key, value, m.writers.get((id(obj.slots), key)))
     for key, value in args.kw.items():
         m.store(copy.slots, key, value, args.kw_from.get(key))
     return copy
