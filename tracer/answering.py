@@ -13,7 +13,7 @@ from pathtrace.tracer.answer import Answer, Assumption, Expect, LogLine, Place, 
 from pathtrace.tracer.chain import Slice
 from pathtrace.tracer.changes import search
 from pathtrace.tracer.check import CheckRequest
-from pathtrace.tracer.configs.find import find_config
+from pathtrace.tracer.configs.find import cache_folder, find_config
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import ABSENT, Instance
@@ -44,8 +44,14 @@ class LaunchFiles:
             found = find_config(path, None, override, os.environ)
             if found is not None:
                 self.read.add(str(found.path))
+            else:
+                self.read.update(_places(path))
             known = self._found[path] = ("draft" if is_draft else "hf", None if found is None else dict(found.data))
         return known
+
+    def configs(self) -> tuple[tuple[str, dict[str, Any] | None], ...]:
+        """The configurations that were asked for: label and content, None where none was found."""
+        return tuple(self._found.values())
 
     def about(self, path: str, question: str) -> bool | None:
         """What is known of a path of the launch on this machine."""
@@ -61,6 +67,7 @@ class LaunchFiles:
         if inside:
             self.read.add(path)
         if inside or path.endswith((".yaml", ".yml")):
+            self.read.add(path)
             return {"exists": os.path.exists, "is a file": os.path.isfile, "is a folder": os.path.isdir}[question](path)
         return None
 
@@ -77,6 +84,12 @@ class LaunchFiles:
             return None
         except UnicodeDecodeError as error:
             raise BadInput("the --config file is not text", path) from error
+
+
+def _places(path: str) -> tuple[str, ...]:
+    """Where a config.json of this model would appear: its folder, or the Hugging Face cache."""
+    repository = cache_folder(os.environ) / ("models--" + path.replace("/", "--"))
+    return (os.path.join(path, "config.json"), str(repository / "refs" / "main"))
 
 
 def _paths(request: CheckRequest) -> tuple[str | None, str | None]:
@@ -121,6 +134,25 @@ def evaluator_for(request: CheckRequest) -> tuple[Evaluator, LaunchFiles]:
     return Evaluator(tree, parse_facts(request.assume), files.config_for, files.about, files.text), files
 
 
+_KEPT: dict[Any, Evaluator] = {}
+_MOST_KEPT = 4
+
+
+def kept_evaluator(request: CheckRequest) -> tuple[Evaluator, LaunchFiles]:
+    """An evaluator that earlier requests of this process have warmed, for the same tree and facts."""
+    name = (id(request.tree), tuple(sorted(request.assume.items())))
+    kept = _KEPT.get(name)
+    if kept is None or kept.tree is not request.tree:
+        kept, files = evaluator_for(request)
+        while len(_KEPT) >= _MOST_KEPT:
+            _KEPT.pop(next(iter(_KEPT)))
+        _KEPT[name] = kept
+        return kept, files
+    files = LaunchFiles(request)
+    kept.config_for, kept.files, kept.read_file = files.config_for, files.about, files.text
+    return kept, files
+
+
 def inputs_of(request: CheckRequest) -> Inputs:
     """What the evaluation starts from.
 
@@ -155,13 +187,13 @@ def _serve_words(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 def answer(request: CheckRequest) -> tuple[Answer, tuple[Mapping[str, bytes | None], set[str]]]:
     """The answer, and the files it was made from: of the tree, and others."""
-    evaluator, files = evaluator_for(request)
+    evaluator, files = kept_evaluator(request)
     done = evaluator.evaluate(inputs_of(request))
-    made = describe(request, evaluator, done)
+    made = describe(request, evaluator, done, files)
     return made, (evaluator.sources.probes, files.read)
 
 
-def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> Answer:
+def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files: LaunchFiles) -> Answer:
     """Everything that is said of one evaluation. Changes come last: searching for them evaluates again."""
     found, m = done.verdict, done.machine
     m.pc = True
@@ -184,7 +216,7 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> An
         decisions=decisions,
         warnings=_warnings(done),
         assumptions=_assumptions(request, done),
-        notes=_notes(request, evaluator, done),
+        notes=_notes(request, evaluator, done, files),
     )
     made = replace(made, ignored=ignored(evaluator, done, request.environment.sources))
     if request.changes and found.outcome in ("worker", "refused"):
@@ -261,16 +293,16 @@ def _assumptions(request: CheckRequest, done: Evaluated) -> tuple[Assumption, ..
     return tuple(found)
 
 
-def _notes(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> tuple[str, ...]:
+def _notes(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files: LaunchFiles) -> tuple[str, ...]:
     notes: list[str] = []
     if done.verdict.note:
         notes.append(done.verdict.note)
     for path, (text, line) in evaluator.sources.broken.items():
         notes.append(f"{path}:{line} is not Python that can be read here ({text}): what it defines is unknown")
-    for name, data in (("--model-config", "hf"), ("--draft-config", "draft")):
-        for label, found in (done.machine.external_state.get("configs_asked") or {}).values():
-            if label == data and found is None:
-                notes.append(f"no config.json for the {'draft ' if data == 'draft' else ''}model: give {name} FILE")
+    for label, data in files.configs():
+        if data is None:
+            which, option = ("draft ", "--draft-config") if label == "draft" else ("", "--model-config")
+            notes.append(f"no config.json was found for the {which}model: give {option} FILE")
     reads = set(done.machine.env_reads)
     for name in sorted(request.shell or {}):
         if name in reads and name not in request.environment.values and name.startswith(("SGLANG_", "SGL_")):

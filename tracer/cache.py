@@ -87,7 +87,7 @@ def load_answer(request: CheckRequest) -> Answer | None:
         if hashlib.blake2b(body, digest_size=16).digest() != check:
             return None
         answer, tree_files, other_files = _Reader(io.BytesIO(body)).load()
-    except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, IndexError):
+    except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, IndexError, TypeError):
         return None
     if not isinstance(answer, Answer) or not _unchanged(request.tree, tree_files, other_files):
         return None

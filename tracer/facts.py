@@ -38,7 +38,7 @@ FACTS = (
     Fact("sm", "int", "Compute capability as one number: 90 is 9.0.", None, "torch.cuda.get_device_capability()"),
     Fact("gpus", "int", "GPUs that the process sees.", None, "torch.cuda.device_count()"),
     Fact("gpu_memory_mib", "int", "Memory of one GPU in MiB.", None, "nvidia-smi, torch.cuda.mem_get_info()"),
-    Fact("gpu_*", "str", "Another property of the GPU: gpu_name, gpu_warp_size ...", None, "torch.cuda.get_device_properties()"),
+    Fact("gpu_*", "str", "A property of the GPU, such as gpu_name.", None, "torch.cuda.get_device_properties()"),
     Fact("hip", "str", "ROCm version that torch was built with.", None, "torch.version.hip"),
     Fact("cuda", "str", "CUDA version that torch was built with, such as 12.8.", None, "torch.version.cuda"),
     Fact("plugins", "str", "Plugins of other packages: none, or unknown.", "none", "importlib.metadata.entry_points()"),

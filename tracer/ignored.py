@@ -135,4 +135,3 @@ def _files(tree: Tree, folder: str) -> Iterator[bytes]:
                 yield data
         elif "." not in entry and entry not in ("__pycache__", "test", "multimodal_gen") and tree.is_dir(path):
             yield from _files(tree, path)
-

@@ -119,6 +119,9 @@ def _stage(m: Machine, run: Run, step: Callable[[], None]) -> bool:
     except GiveUp as stop:
         run.gave_up = stop
         alive = False
+    except (RecursionError, MemoryError) as error:
+        run.gave_up = GiveUp(f"a value too deep or too large ({type(error).__name__})", m.file, m.line)
+        alive = False
     finally:
         m.frames = [Frame("root", len(m.trail))]  # what is read afterwards may raise too
     for pending in root.pending:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from pathtrace.tracer.answer import Refusal
 from pathtrace.tracer.table_inputs import UNSET, Input

@@ -102,6 +102,8 @@ def _result(m: Machine, leaf: Any, loop: Any) -> Alternative:
     if isinstance(leaf, External) or (isinstance(leaf, Instance) and isinstance(leaf.cls, External)):
         path = leaf.path if isinstance(leaf, External) else leaf.cls.path
         module, _, name = path.rpartition(".")
+        if path.startswith("sglang."):
+            return Alternative(nothing, "undecided", None, loop)  # of the tree, in a file that cannot be read
         return Alternative(nothing, "worker", Worker(name, module, "", 0), loop)
     return Alternative(nothing, "undecided", None, loop)
 

@@ -79,6 +79,8 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
     model = m.models.get((function.module.name, function.qualname))
     if model is not None:
         return model(m, function, args)
+    if m.depth > MOST_DEPTH and m.pc is True:
+        m.give_up(f"calls nested deeper than {MOST_DEPTH}")
     if m.depth > MOST_DEPTH or _recurses_on_unknown(m, function, args):
         return Unknown(f"{function.name}() (calls nested too deep)", frozenset())
     parser = _fresh_parser(args) if m.pc is True else None

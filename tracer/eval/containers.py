@@ -124,7 +124,9 @@ def set_item(m: Machine, obj: Any, key: Any, value: Any, write: Any = None) -> N
             m.lift(lambda leaf: set_item(m, obj, leaf, value, write), key)
             return
         hashed = hash_key(m, key)
-        if hashed is ABSENT or type(key) is Unknown:
+        if hashed is ABSENT:
+            m.throw(TypeError, f"unhashable type: '{m.type_name(key)}'")
+        if type(key) is Unknown:
             for root in roots_of(m, key) or {show(key)}:
                 m.store(obj.havoc, root, True)
             return

@@ -164,13 +164,15 @@ class Heap:
     def frame_for(self, kinds: tuple[str, ...]) -> Frame:
         """The innermost frame of one of these kinds."""
         for frame in reversed(self.frames):
-            if frame.kind in kinds:
+            if frame.kind in kinds or frame.kind == "finally":
                 return frame
         raise LookupError(kinds)
 
     def leave(self, kinds: tuple[str, ...], value: Any) -> None:
         """Put the current path, which ends here, into the frame that catches it."""
         frame = self.frame_for(kinds)
+        if frame.kind == "finally":
+            value = (kinds, value)
         diff = {} if frame.kind == "root" else self.diff(frame.mark)  # nothing goes on after the root
         frame.pending.append(Pending(self.pc, value, diff))
 

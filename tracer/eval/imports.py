@@ -118,7 +118,7 @@ def imported(m: Machine, base: str, name: str) -> Any:
         return m.call(hook, Args([name]))
     if module.state == "running":
         # Python too would not find it yet; our order differs (modules run on first use), so look it up later.
-        return LazyName(base, name)
+        return LazyName(base, name, early=True)
     if module.slots.get("*star*") or module.state == "unreadable":
         return External(f"{base}.{name}")
     m.throw_import(f"cannot import name '{name}' from '{base}' ({module.file})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from time import process_time
 from typing import Any, NoReturn
 
 from pathtrace.tracer.eval import calls, containers, objects, operators, statements, text
@@ -33,6 +34,7 @@ from pathtrace.tracer.eval.values import (
 )
 
 MOST_STEPS = 3_000_000
+MOST_SECONDS = 60
 _LASTING = ("present", "environ", "yaml")
 
 
@@ -96,6 +98,7 @@ class Machine(Heap):
         self.unfollowed: dict[str, tuple[str, int]] = {}
         self.external_state: dict[Any, Any] = {}
         self.argv: list[str] = []
+        self.started = process_time()
         self.lasting: list[Any] = []
         self.loaded_writers: dict[tuple[int, Any], Any] = {}
 
@@ -128,9 +131,7 @@ class Machine(Heap):
         """Run statements in order until one leaves the block."""
         for node in body:
             self.line = node.lineno
-            self.steps += 1
-            if self.steps > MOST_STEPS:
-                self.give_up("more steps than the evaluator allows")
+            self.spend()
             statement = STATEMENTS.get(type(node))
             if statement is None:
                 self.give_up(f"a statement that is not followed ({type(node).__name__})")
@@ -138,6 +139,15 @@ class Machine(Heap):
             if signal is not None:
                 return signal
         return None
+
+    def spend(self) -> None:
+        """Count a step; an evaluation that takes too many, or too long, ends here."""
+        self.steps += 1
+        if self.steps & 255 == 0:
+            if self.steps > MOST_STEPS:
+                self.give_up("more steps than the evaluator allows")
+            if process_time() - self.started > MOST_SECONDS:
+                self.give_up(f"more than {MOST_SECONDS} s of evaluation")
 
     def give_up(self, reason: str) -> NoReturn:
         """Stop the evaluation: the answer is unknown, because of ``reason`` at this line."""
@@ -221,8 +231,8 @@ class Machine(Heap):
         elif isinstance(target, ast.Subscript):
             obj = self.eval(target.value, env)
             if isinstance(target.slice, ast.Slice):
-                if type(obj) is ListV:
-                    self.store(obj.slots, "", Unknown("list", frozenset()), write)
+                new = tuple(item if test is True else Maybe(test, item) for test, item in self.elements(value))
+                self.set_slice(obj, self.eval(target.slice, env), new)
                 return
             key = self.eval(target.slice, env)
             containers.set_item(self, obj, key, value, write)
@@ -284,7 +294,8 @@ class Machine(Heap):
         module.slots.setdefault("__file__", module.file)
         if body is None:
             module.state = "unreadable"
-            return
+            reason, line = self.sources.broken.get(module.file, ("", 1))
+            raise GiveUp(f"it is not Python that can be read here ({reason})", module.file, line)
         saved = (
             self.pc,
             self.trail,
@@ -302,6 +313,7 @@ class Machine(Heap):
         try:
             self.run_frame("module", lambda: self.exec_block(body, module_env(module)))
             module.state = "done"
+            self.check_own_names(module)
             for slots, key, _old, _write in self.trail:
                 self.loaded_writers[(id(slots), key)] = self.writers.get((id(slots), key))
             self.lasting.append(self.trail)
@@ -314,6 +326,20 @@ class Machine(Heap):
             self.pc, self.trail, self.file, self.line, self.ctrl, self.operands, self.stack, self.depth, self.opaque = (
                 saved
             )
+
+    def check_own_names(self, module: ModuleV) -> None:
+        """A name imported from a module that was still running must be there by the time it is done."""
+        for value in list(module.slots.values()):
+            if type(value) is LazyName and value.early:
+                other = self.modules.get(value.module)
+                done = other is module or (other is not None and other.state == "done")
+                missing = other is not None and (other.slots.get(value.name) in (ABSENT, None, value))
+                if done and missing and value.name not in (other.slots if other is not module else ()):
+                    self.throw_import(f"cannot import name '{value.name}' from '{value.module}'")
+                if other is module and other.slots.get(value.name) is value:
+                    self.throw_import(
+                        f"cannot import name '{value.name}' from partially initialized module '{module.name}'"
+                    )
 
     @contextmanager
     def timeless(self) -> Iterator[None]:
@@ -345,6 +371,7 @@ class Machine(Heap):
         self.branches, self.reads, self.log = [], [], []
         self.env_reads = dict.fromkeys(self.load_reads, 1)
         self.steps = self.depth = 0
+        self.started = process_time()
         self.unknowns = {}
         self.conditions.base = len(self.conditions._nodes)
         self.choosers, self.choosing_methods, self.chosen_at = set(), set(), None
@@ -445,7 +472,7 @@ class Machine(Heap):
             for case, leaf in self.split(value):
                 key = containers.hash_key(self, leaf)
                 if key is ABSENT:
-                    return Unknown("set of unknown elements", operators.roots_of(self, leaf))
+                    self.throw(TypeError, f"unhashable type: '{self.type_name(leaf)}'")
                 slots[key] = self.conditions.either(slots.get(key) or False, self.conditions.both(test, case))
         return SetV(
             {key: True if test is True else self.conditions.ite(test, True, ABSENT) for key, test in slots.items()}
@@ -458,6 +485,18 @@ class Machine(Heap):
             self.store(obj.slots, "", change(items), self.written(len(self.reads)))
         elif type(items) is Guarded:
             self.store(obj.slots, "", self.lift(lambda leaf: change(leaf) if type(leaf) is tuple else leaf, items))
+
+    def set_slice(self, obj: Any, where: Any, new: tuple[Any, ...]) -> None:
+        """``obj[a:b] = new``; what is not followed makes the list unknown."""
+        if type(obj) is not ListV:
+            return
+        items = self.plain_items(obj)
+        if items is None or type(where) is not slice:
+            self.store(obj.slots, "", Unknown("list", frozenset()))
+            return
+        changed = list(items)
+        self.native_call(changed.__setitem__, where, list(new))
+        self.store(obj.slots, "", tuple(changed), self.written(len(self.reads)))
 
     def plain_items(self, obj: ListV) -> Any:
         """A list's elements if all of them are there unconditionally, else None."""

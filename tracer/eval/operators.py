@@ -244,6 +244,11 @@ def equal(m: Machine, left: Any, right: Any) -> Any:
             method = m.find_in_class(one.cls, "__eq__")
             if method is not ABSENT:
                 return m.call(BoundV(method, one), Args([other]))
+    if type(left) is Instance and type(right) is Instance and left.cls is right.cls:
+        fields = left.cls.fields if isinstance(left.cls, ClassV) and left.cls.kind != "enum" else None
+        if fields is not None:  # records compare field by field
+            names = [field.name for field in fields]
+            return _all_equal(m, *(tuple(side.slots.get(name, ABSENT) for name in names) for side in (left, right)))
     if type(left) is tuple and type(right) is tuple:
         return _all_equal(m, left, right)
     if type(left) is ListV and type(right) is ListV:
@@ -478,8 +483,7 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
         return _set_binary(sign, left, right)
     if sign == "%" and isinstance(left, str):
         values = right if type(right) is tuple else (right,)
-        if not all(plain(value) for value in values):
-            return m.format_percent(left, values)
+        return m.format_percent(left, values)
     if type(left) is tuple and type(right) is tuple and sign == "+":
         return left + right
     if sign == "*" and isinstance(left, (str, bytes, tuple)) and isinstance(right, int) and right > 100_000:
@@ -489,6 +493,8 @@ def binary(m: Machine, op: ast.operator, left: Any, right: Any) -> Any:
     if sign == "<<" and isinstance(right, int) and right > 4096:
         return Unknown(f"{show(left)} << {right}", frozenset())
     if plain(left) and plain(right):
+        if isinstance(left, (str, bytes)) and len(left) > 10_000_000:
+            m.give_up("a text of more than 10 MB")
         return m.native_call(function, left, right)
     if isinstance(left, _PLAIN) or isinstance(right, _PLAIN):
         m.throw(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval import operators
@@ -323,6 +324,7 @@ def delete_stmt(m: Machine, node: ast.Delete, env: Env) -> None:
         elif isinstance(target, ast.Subscript):
             obj = m.eval(target.value, env)
             if isinstance(target.slice, ast.Slice):
+                m.set_slice(obj, m.eval(target.slice, env), ())
                 continue
             key = m.eval(target.slice, env)
             m.delete_item(obj, key)
@@ -485,20 +487,56 @@ def try_stmt(m: Machine, node: ast.Try, env: Env) -> Signal | None:
         finally:
             m.try_depth.pop()
 
-    if not node.finalbody:
-        result = guarded()
-        return result if isinstance(result, Signal) else None
+    result = finally_(m, guarded, lambda: m.exec_block(node.finalbody, env)) if node.finalbody else guarded()
+    return result if isinstance(result, Signal) else None
+
+
+_SIGNALS = {"function": "return", "loop": "break", "iteration": "continue"}
+
+
+def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any]) -> Any:
+    """Run ``body``, then ``final`` on every way out of it."""
+    mark = len(m.trail)
+    frame = Frame("finally", mark)
+    m.frames.append(frame)
+    depth = len(m.frames)
+    alive, value = True, None
     try:
-        result = guarded()
-    except Raised:
-        signal = m.exec_block(node.finalbody, env)
+        value = body()
+    except Raised as raised:
+        frame.pending.append(Pending(m.pc, (("try", "root"), raised), m.diff(mark)))
+        alive = False
+    except Dead:
+        alive = False
+        if not frame.pending:
+            raise
+    finally:
+        del m.frames[depth - 1 :]
+    if not frame.pending:
+        signal = final()
+        return value if signal is None else signal
+    ways: list[tuple[Any, Any, dict[Any, Any]]] = [(item.test, item.value, item.diff) for item in frame.pending]
+    if alive:
+        ways.append((m.pc, None, m.diff(mark)))
+    m.undo(mark)
+    m.pc = False
+    for test, _way, _diff in ways:
+        m.pc = m.conditions.either(m.pc, test)
+
+    def leave(way: Any, diff: dict[Any, Any]) -> Any:
+        for slots, key, new, write in diff.values():
+            m.store(slots, key, new, write)
+        signal = final()
         if signal is not None:
             return signal
-        raise
-    signal = m.exec_block(node.finalbody, env)
-    if signal is not None:
-        return signal
-    return result if isinstance(result, Signal) else None
+        if way is None:
+            return value
+        kinds, left = way
+        if isinstance(left, Raised):
+            raise left
+        return Signal(_SIGNALS[kinds[0]], left)
+
+    return m.fork([(test, partial(leave, way, diff)) for test, way, diff in ways])
 
 
 def with_stmt(m: Machine, node: Any, env: Env) -> Signal | None:
@@ -537,6 +575,8 @@ def with_manager(m: Machine, manager: Any, target: Any, env: Env, body: Callable
         value = manager
     if target is not None:
         m.assign(target, value, env, None)
+    if type(manager) is Instance and isinstance(manager.cls, ClassV):
+        return _managed(m, manager, body)
     suppressed = m.suppresses(manager)
     if suppressed:
         result_ = catch(
@@ -547,9 +587,33 @@ def with_manager(m: Machine, manager: Any, target: Any, env: Env, body: Callable
         )
     else:
         result_ = body()
-    if type(manager) is Instance:
-        call(m, get_attr(m, manager, "__exit__"), Args([None, None, None]))
     return result_
+
+
+def _managed(m: Machine, manager: Instance, body: Callable[[], Any]) -> Any:
+    """``__exit__`` of the tree's own context manager, on every way out; it may swallow an exception."""
+    left: dict[Any, Any] = {"done": False}
+    leave = get_attr(m, manager, "__exit__")
+
+    def handle(raised: Raised) -> Any:
+        m.store(left, "done", True)
+        swallowed = truth(m, call(m, leave, Args([raised.exc.cls, raised.exc, None])))
+
+        def pass_on() -> Any:
+            raise raised
+
+        return m.fork([(swallowed, lambda: None), (m.conditions.negation(swallowed), pass_on)])
+
+    def final() -> None:
+        done = truth(m, left["done"])
+        m.fork(
+            [
+                (done, lambda: None),
+                (m.conditions.negation(done), lambda: call(m, leave, Args([None, None, None])) and None),
+            ]
+        )
+
+    return finally_(m, lambda: catch(m, body, lambda _raised: True, handle), final)
 
 
 def match_stmt(m: Machine, node: ast.Match, env: Env) -> Signal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.conditions import Guarded
@@ -60,6 +61,7 @@ def exception_text(m: Machine, exc: Instance) -> Any:
 
 def repr_of(m: Machine, value: Any) -> Any:
     """``repr(value)``; an unknown part makes the whole text unknown."""
+    m.spend()
     if plain(value):
         return repr(value)
     kind = type(value)
@@ -125,6 +127,8 @@ def format_value(m: Machine, value: Any, spec: Any, conversion: str) -> Any:
         return Unknown(show(value), roots_of(m, value))
     if not spec:
         return value if isinstance(value, str) else str(value)
+    if isinstance(spec, str) and re.search(r"\d{6}", spec):
+        m.give_up("a text of more than 100,000 characters")
     return m.native_call(format, value, spec)
 
 
@@ -133,6 +137,8 @@ def format_percent(m: Machine, template: str, values: tuple[Any, ...]) -> Any:
     if any(type(value) is Guarded for value in values):
         return m.lift(lambda *leaves: format_percent(m, template, leaves), *values)
     texts = tuple(value if plain(value) else text_of(m, value) for value in values)
+    if re.search(r"\d{6}", template):
+        m.give_up("a text of more than 100,000 characters")
     if all(plain(text) for text in texts):
         return m.native_call(lambda: template % texts)
     return Unknown(f"{template!r} % {show(values)}", roots_of(m, *values))

@@ -120,11 +120,12 @@ class LazyModule:
 class LazyName:
     """A name imported from a module of the tree that is not run yet."""
 
-    __slots__ = ("module", "name")
+    __slots__ = ("early", "module", "name")
 
-    def __init__(self, module: str, name: str) -> None:
+    def __init__(self, module: str, name: str, early: bool = False) -> None:
         self.module = module
         self.name = name
+        self.early = early  # asked for while its module was still running
 
 
 class ClassV:

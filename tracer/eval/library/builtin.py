@@ -514,6 +514,8 @@ def _repr(m: Machine, args: Args) -> Any:
 
 def _hash(m: Machine, args: Args) -> Any:
     value = args.pos[0]
+    if isinstance(value, (ListV, DictV)) or (type(value) is SetV and not value.frozen):
+        m.throw(TypeError, f"unhashable type: '{type_name(m, value)}'")
     return (
         hash(value)
         if isinstance(value, (int, float)) and plain(value)

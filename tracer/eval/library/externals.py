@@ -151,9 +151,8 @@ def _repeats(parsed: Any, inside: bool) -> bool:
             unbounded = argument[1] > 100
             if (inside and unbounded) or _repeats(argument[2], inside or unbounded):
                 return True
-        elif name == "SUBPATTERN" and _repeats(argument[3], inside):
-            return True
-        elif name == "BRANCH" and any(_repeats(branch, inside) for branch in argument[1]):
+        branches = [argument[3]] if name == "SUBPATTERN" else argument[1] if name == "BRANCH" else []
+        if any(_repeats(branch, inside) for branch in branches):
             return True
     return False
 

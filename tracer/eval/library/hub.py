@@ -204,6 +204,18 @@ def _snapshot(m: Machine, args: Args) -> Any:
     return args.pos[0] if args.pos else args.kw.get("repo_id")
 
 
+def _api(m: Machine, args: Args) -> Any:
+    """``HfApi()``: a repository on the hub is taken to hold a config.json, and weights that need one."""
+    api = Instance(External("huggingface_hub.HfApi"))
+    known = Instance(External("huggingface_hub.RepoSibling"))
+    known.slots["rfilename"] = "config.json"
+    info = Instance(External("huggingface_hub.ModelInfo"))
+    info.slots["siblings"] = m.new_list((known,))
+    api.slots["repo_info"] = api.slots["model_info"] = Native("repo_info", lambda _m, _args: info)
+    api.slots["list_repo_files"] = Native("list_repo_files", lambda mm, _args: mm.new_list(("config.json",)))
+    return api
+
+
 def _generation_config(m: Machine, args: Args) -> Any:
     return Unknown("generation config", frozenset({"generation_config.json"}))
 
@@ -222,6 +234,9 @@ def _pretrained_config(m: Machine, args: Args) -> Any:
 
 MODELS: dict[str, Any] = {
     "huggingface_hub.snapshot_download": _snapshot,
+    "huggingface_hub.HfApi": _api,
+    "huggingface_hub.model_info": lambda m, args: m.get_attr(_api(m, args), "repo_info").call(m, args),
+    "huggingface_hub.list_repo_files": lambda m, args: m.new_list(("config.json",)),
     "transformers.AutoConfig.from_pretrained": _from_pretrained,
     "transformers.AutoConfig.register": lambda m, args: None,
     "transformers.PretrainedConfig.from_pretrained": _from_pretrained,

@@ -270,6 +270,18 @@ def _view(kind: str) -> Method:
     return view
 
 
+def _popitem(m: Machine, obj: DictV, pos: list[Any], kw: dict[str, Any]) -> Any:
+    for key in reversed(list(obj.slots)):
+        test, value = m.presence(obj.slots[key])
+        if test is False:
+            continue
+        if test is not True or obj.havoc:
+            return Unknown("dict.popitem()", roots_of(m, test))
+        m.store(obj.slots, key, ABSENT, m.written(len(m.reads)))
+        return (obj.boxed.get(key, key), value)
+    m.throw(KeyError, "popitem(): dictionary is empty")
+
+
 def _dict_copy(m: Machine, obj: DictV, pos: list[Any], kw: dict[str, Any]) -> Any:
     made = DictV({}, obj.factory)
     m.copy_items(obj, made)
@@ -291,7 +303,7 @@ DICT: dict[str, Method] = {
     "items": _view("items"),
     "copy": _dict_copy,
     "move_to_end": lambda m, obj, pos, kw: None,
-    "popitem": lambda m, obj, pos, kw: Unknown("dict.popitem()", frozenset()),
+    "popitem": _popitem,
     "clear": _dict_clear,
     "__contains__": lambda m, obj, pos, kw: contains(m, obj, pos[0]),
     "__getitem__": _item,
