@@ -34,9 +34,9 @@ def refusal_place(refusal: Refusal) -> str:
 
 def refusal_text(refusal: Refusal, limit: int = LONGEST_MESSAGE) -> str:
     """``ValueError: Spec v2 currently only supports topk = 1``."""
-    exception = printable(refusal.exception)
+    exception = "" if refusal.phase == "parse" else printable(refusal.exception)
     message = shortened(refusal.message, limit)
-    return f"{exception}: {message}" if message else exception
+    return f"{exception}: {message}" if message and exception else message or exception
 
 
 def result_text(outcome: Outcome, worker: Worker | None, event_loop: EventLoop | None, refusal: Refusal | None) -> str:

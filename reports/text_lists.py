@@ -72,17 +72,16 @@ def warnings_block(warnings: tuple[LogLine, ...]) -> list[Line]:
     """What the server will log."""
     if not warnings:
         return []
+    sure = [each for each in warnings if each.when is None]
     lines = [line(Piece(f"The server will log ({len(warnings)})", "head"))]
-    for each in warnings[:SHOWN_WARNINGS]:
+    for each in sure[:SHOWN_WARNINGS]:
         pieces: list[Piece | str] = [
             Piece(f"{printable(each.level).upper()}  ", "dim"),
             shortened(each.message, 200),
             Piece(f"  {place_text(each.place)}", "place"),
         ]
-        if each.when is not None:
-            pieces += ["  if ", *_condition_pieces(each.when)]
         lines.append(line(*pieces, indent=2))
-    lines.extend(_rest(len(warnings) - SHOWN_WARNINGS))
+    lines.extend(_rest(len(warnings) - min(len(sure), SHOWN_WARNINGS)))
     return lines
 
 

@@ -192,11 +192,24 @@ def _changes_block(answer: Answer) -> list[Line]:
     return lines
 
 
+SHOWN_FIELDS = (
+    "speculative_algorithm",
+    "speculative_num_steps",
+    "speculative_eagle_topk",
+    "speculative_num_draft_tokens",
+    "enable_multi_layer_eagle",
+    "disable_overlap_schedule",
+    "max_running_requests",
+)
+
+
 def _resolved_lines(answer: Answer) -> list[Line]:
     if not answer.resolved:
         return []
     pieces: list[Piece] = [Piece("Resolved  ", "head")]
     for name, value in answer.resolved.items():
+        if name not in SHOWN_FIELDS:
+            continue
         shown = "none" if value is None else shortened(str(value))
         pieces += [Piece(f"{printable(name)}="), Piece(shown, "value"), Piece("  ")]
     return [line(*pieces)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from pathtrace.tracer.answer import Answer, Assumption, Expect, LogLine, Place, Refusal, Scalar
 from pathtrace.tracer.chain import Slice
-from pathtrace.tracer.changes import search
+from pathtrace.tracer.changes import candidates, search
 from pathtrace.tracer.check import CheckRequest
 from pathtrace.tracer.configs.find import cache_folder, find_config
 from pathtrace.tracer.errors import BadInput
@@ -218,11 +218,10 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files
         assumptions=_assumptions(request, done),
         notes=_notes(request, evaluator, done, files),
     )
+    edits = candidates(done, decisions)
     made = replace(made, ignored=ignored(evaluator, done, request.environment.sources))
     if request.changes and found.outcome in ("worker", "refused"):
-        if done.machine is evaluator._machine:
-            done = evaluator.evaluate(done.inputs)
-        changes, note = search(evaluator, done, decisions, request.expect)
+        changes, note = search(evaluator, edits, done.inputs, found, request.expect)
         made = replace(made, changes=changes, changes_note=note)
     if request.expect is not None:
         worker = made.worker

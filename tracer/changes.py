@@ -168,15 +168,13 @@ def _constants(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
 
 
 def search(
-    evaluator: Evaluator, done: Evaluated, decisions: Sequence[Decision], expect: str | None
+    evaluator: Evaluator, edits: Sequence[Edit], inputs: Inputs, base: Verdict, expect: str | None
 ) -> tuple[tuple[Change, ...], str | None]:
-    """Try the candidates one at a time, and in pairs where ``expect`` is given and no single one meets it."""
-    base = done.verdict
-    edits = candidates(done, decisions)
-    inputs = done.inputs
+    """Try the edits one at a time, and in pairs where ``expect`` is given and no single one meets it."""
     tried = 0
     found: list[Change] = []
     seen: set[Any] = set()
+    switched: set[str] = set()
 
     def attempt(chosen: tuple[Edit, ...]) -> Change | None:
         nonlocal tried
@@ -194,11 +192,15 @@ def search(
     for edit in edits:
         if tried >= MOST_EVALUATIONS:
             break
+        if edit.variable is not None and edit.variable[0] in switched:
+            continue  # another value of it already leads elsewhere
         change = attempt((edit,))
         if change is None or (change.worker, change.event_loop, edit.variable and edit.variable[0], edit.drop) in seen:
             continue
         seen.add((change.worker, change.event_loop, edit.variable and edit.variable[0], edit.drop))
         found.append(change)
+        if edit.variable is not None:
+            switched.add(edit.variable[0])
         if expect is None and len(found) >= MOST_SHOWN:
             break
     if expect is not None and not any(_meets(change, expect) for change in found):

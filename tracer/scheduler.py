@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pathtrace.tracer.eval.heap import Signal
@@ -226,6 +227,7 @@ class PartialScheduler:
         return Unknown(name, frozenset({name})) if value is ABSENT else self.m.presence(value)[1]
 
 
+@lru_cache(maxsize=512)
 def _slice(node: ast.FunctionDef, name: str) -> list[ast.stmt]:
     """The statements of a method that ``self.name`` is made by, in order.
 
@@ -277,6 +279,7 @@ def _changes(node: ast.stmt, names: set[str]) -> bool:
     return False
 
 
+@lru_cache(maxsize=8192)
 def _assigns_attribute(node: ast.AST, name: str) -> bool:
     for item in ast.walk(node):
         targets = (

@@ -101,6 +101,7 @@ class Explorer:
         self.domains: dict[str, dict[Input, tuple[str, ...]]] = {}
         self.points: dict[tuple[str, Settings], Point] = {}
         self.synonyms: set[tuple[str, Input, str]] = set()
+        self.unclear: dict[Input, str] = {}
         self.unreached: list[str] = []
         self.bounded = False
 
@@ -210,7 +211,7 @@ class Explorer:
         dead = dict(dead)
         try:
             for item, lead in here.inputs.items():
-                if item in cells or dead.get(item) == lead.conditions:
+                if item in cells or item in self.unclear or dead.get(item) == lead.conditions:
                     continue
                 groups = self.effects(algorithm, settings, item, lead.values)
                 if len(groups) > 1:
@@ -246,8 +247,11 @@ class Explorer:
                 groups[here.result].append(value)
                 continue
             there = self.point(algorithm, settings | {(item, value)})
-            if there.result == here.result and there.trace == here.trace:
-                self.synonyms.add((algorithm, item, value))
+            if there.result.undecided and not here.result.undecided:
+                self.unclear[item] = f"{item.name} {value}: {there.result.note}"
+                return {here.result: [domain[0]]}
+            if item.kind == "variable" and there.result == here.result and there.trace == here.trace:
+                self.synonyms.add((algorithm, item, value))  # read, and nothing went another way
             groups.setdefault(there.result, []).append(value)
         return groups
 
@@ -272,9 +276,11 @@ class Explorer:
             if words:
                 yield f"rows of {', '.join(names)} start from a launch with {' '.join(words)}"
         inputs = {item: values for domain in self.domains.values() for item, values in domain.items()}
-        tried = [item.name for item in inputs if item.name not in columns]
+        tried = [item.name for item in inputs if item.name not in columns and item not in self.unclear]
         if tried:
             yield f"tried alone, without effect: {', '.join(tried)}"
+        if self.unclear:
+            yield f"left out, as the answer is then undecided: {'; '.join(self.unclear.values())}"
         shown = {item: values for item, values in inputs.items() if item.kind == "option" and item.name in columns}
         if any(value.isdigit() for values in shown.values() for value in values):
             yield "numbers are those on either side of the limits that the code compares with"

@@ -133,7 +133,7 @@ class Finder:
         """Take up the fields that the choice and the event loop read."""
         if done.run.choice is None:
             return
-        for branch in chain.starts():
+        for branch in _starts(done, chain):
             self.fields |= _attributes(branch.node.test) & by_dest.keys()
         self.fields |= {key for _slots, key in self.loop_reads(done) if isinstance(key, str)} & by_dest.keys()
 
@@ -168,7 +168,7 @@ class Finder:
         """
         m = done.machine
         chosen: dict[int, Any] = {}
-        for start in chain.starts():
+        for start in _starts(done, chain):
             for branch in chain.above(start):
                 chosen[branch.seq] = branch
                 for _node, _value, r0, r1 in branch.operands or ():
@@ -224,6 +224,16 @@ class Finder:
 
 
 _COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
+
+
+def _starts(done: Evaluated, chain: Slice) -> Iterator[Any]:
+    """The branches of the choice itself, or those above the raise that refuses the launch."""
+    choosers = done.machine.choosers
+    for branch in chain.starts():
+        function = branch.function
+        own = function is None or id(function.node) in choosers or "*partial*" in function.slots
+        if done.run.refused or own:  # a method of another class may have the name of the scheduler's
+            yield branch
 
 
 def _sources(m: Any, r0: int, r1: int) -> list[tuple[str, str]]:

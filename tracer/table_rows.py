@@ -22,6 +22,7 @@ class Result:
     loop: str
     note: str = ""
     refused: bool = False
+    undecided: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def result_of(found: Verdict) -> Result:
         loops = [each.event_loop for each in found.alternatives if each.event_loop]
         waits = dict.fromkeys(item for each in found.alternatives for item in each.when.supply)
         note = f"give {', '.join(waits)}" if waits else found.note or "not decided"
-        return Result(" or ".join(dict.fromkeys(names)), " or ".join(dict.fromkeys(loops)) or "-", note)
+        return Result(" or ".join(dict.fromkeys(names)), " or ".join(dict.fromkeys(loops)) or "-", note, undecided=True)
     return Result(_name(found.worker.cls if found.worker else None, found.outcome), found.event_loop or "-")
 
 

@@ -71,6 +71,7 @@ class Conditions:
         self.base = 0
         self._ite: dict[Any, Any] = {}
         self._restrict: dict[Any, Any] = {}
+        self._cases: dict[int, tuple[Any, list[tuple[Any, Any]]]] = {}
         self.named: dict[int, tuple[Any, Any]] = {}
 
     def name(self, test: Any, file: str, line: int) -> Any:
@@ -180,6 +181,9 @@ class Conditions:
         """``(condition, terminal)`` for each distinct terminal; the conditions exclude each other."""
         if type(value) is not Guarded:
             return [(True, value)]
+        kept = self._cases.get(id(value))
+        if kept is not None:
+            return kept[1]
         found: dict[Any, list[Any]] = {}
         memo: dict[int, dict[Any, Any]] = {}
 
@@ -197,7 +201,9 @@ class Conditions:
             return known
 
         conditions = walk(value)
-        return [(conditions[key], terminal[0]) for key, terminal in found.items()]
+        result = [(conditions[key], terminal[0]) for key, terminal in found.items()]
+        self._cases[id(value)] = (value, result)
+        return result
 
     def cubes(self, test: Any, most: int = 4) -> Iterator[tuple[tuple[Atom, bool], ...]]:
         """Conjunctions of atoms under which ``test`` holds, at most ``most`` of them."""

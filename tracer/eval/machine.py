@@ -329,17 +329,14 @@ class Machine(Heap):
 
     def check_own_names(self, module: ModuleV) -> None:
         """A name imported from a module that was still running must be there by the time it is done."""
-        for value in list(module.slots.values()):
-            if type(value) is LazyName and value.early:
-                other = self.modules.get(value.module)
-                done = other is module or (other is not None and other.state == "done")
-                missing = other is not None and (other.slots.get(value.name) in (ABSENT, None, value))
-                if done and missing and value.name not in (other.slots if other is not module else ()):
-                    self.throw_import(f"cannot import name '{value.name}' from '{value.module}'")
-                if other is module and other.slots.get(value.name) is value:
-                    self.throw_import(
-                        f"cannot import name '{value.name}' from partially initialized module '{module.name}'"
-                    )
+        for name, value in list(module.slots.items()):
+            if type(value) is not LazyName or not value.early:
+                continue
+            other = self.modules.get(value.module)
+            if other is module and name == value.name:
+                self.throw_import(f"cannot import name '{name}' from partially initialized module '{module.name}'")
+            if other is not None and other.state == "done" and value.name not in other.slots:
+                self.throw_import(f"cannot import name '{value.name}' from '{other.name}' ({other.file})")
 
     @contextmanager
     def timeless(self) -> Iterator[None]:
