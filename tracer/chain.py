@@ -183,6 +183,8 @@ class Slice:
                         origin = self.leaf(write)
                         found.setdefault(origin.text, origin)
                     elif where[1] == "default" and variable is not None:
+                        if self.m.environ.slots.get(variable, ABSENT) is not ABSENT:
+                            continue
                         place = self.deepest(write)
                         found.setdefault("default", Origin("default", variable, place))
                     elif write.r1 > write.r0 and write.r1 - write.r0 < 400:

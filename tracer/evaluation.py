@@ -16,6 +16,7 @@ from pathtrace.tracer.tree.model import Tree
 from pathtrace.tracer.verdict import Verdict, verdict
 
 RECURSION = 20_000
+COLLECT_EVERY = 25
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,16 @@ class Evaluator:
         finally:
             sys.setrecursionlimit(limit)
             if collecting:
+                self.tidy()
                 gc.enable()
+
+    def tidy(self) -> None:
+        """Keep the collector from walking the loaded modules again and again; collect now and then."""
+        if self.count % COLLECT_EVERY == 0:
+            gc.unfreeze()
+            gc.collect()
+        if self.count % COLLECT_EVERY == 0 or self.count == 1:
+            gc.freeze()
 
 
 def load_yaml(text: str) -> Any:

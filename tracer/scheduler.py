@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from pathtrace.tracer.eval.heap import Signal
+from pathtrace.tracer.eval.imports import check_names
 from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.objects import find_in_class, get_attr
 from pathtrace.tracer.eval.scopes import Env, local_names, module_env
@@ -42,6 +43,9 @@ def choose(m: Machine, record: Any) -> Choice:
     m.external_state["partial"] = scheduler
     try:
         worker = scheduler.attribute(WORKER)
+        for _test, leaf in m.conditions.cases(worker):
+            if isinstance(leaf, Instance) and isinstance(leaf.cls, ClassV) and leaf.cls.module in m.modules:
+                check_names(m, m.modules[leaf.cls.module])
         overlap = scheduler.attribute("enable_overlap")
     finally:
         m.opaque = None

@@ -158,7 +158,7 @@ class Explorer:
             if algorithms.rejected(done, name):
                 return
             refused = done.verdict.outcome == "refused"
-            if kept is None or not refused:
+            if kept is None or not refused or len(added) < len(kept[0]):
                 kept = (added, self.point_of(done))
             if not refused:
                 break

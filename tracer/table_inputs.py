@@ -22,6 +22,7 @@ GIVEN = "given"
 UNSET = "unset"
 MOST_VALUES = 4
 DEPTH, SIMPLE = 3, 6  # how far an input is followed back, and how much a simple assignment reads
+MOST_READS = 200  # an operand that reads more is the outcome of a whole computation
 _ON_OFF = ("1", "0")
 
 
@@ -97,7 +98,7 @@ class Finder:
         parser = done.machine.external_state["parser"]
         for node, _value, r0, r1 in branch.operands or ():
             constants = tuple(_compared(branch.node.test, node))
-            sources = _sources(done.machine, r0, r1)
+            sources = _sources(done.machine, r0, r1) if r1 - r0 <= MOST_READS else []
             for kind, text in sources:
                 word = text.split("=")[0].split(" ")[0]
                 if kind == "variable" and word not in self.variables:

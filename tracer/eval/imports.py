@@ -86,6 +86,17 @@ def absolute_name(module: ModuleV, node: ast.ImportFrom) -> str:
     return ".".join(parts + ([node.module] if node.module else []))
 
 
+def check_names(m: Machine, module: ModuleV) -> None:
+    """Raise the tree's ImportError where a module imports a name that another module cannot have.
+
+    Names that the module has not used yet are still unresolved. One that stands nowhere in the other
+    module's text is looked for properly.
+    """
+    for value in list(module.slots.values()):
+        if type(value) is LazyName and not m.sources.mentioned(value.module)[value.name]:
+            imported(m, value.module, value.name)
+
+
 def imported(m: Machine, base: str, name: str) -> Any:
     """The value of ``from base import name``; raises the tree's ImportError."""
     if m.find_module(base) is None:
