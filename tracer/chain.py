@@ -67,7 +67,7 @@ class Slice:
         if run.choice is not None and not run.refused:
             for branch in m.branches[run.choice.branches_from :]:
                 if branch.function is not None and (
-                    id(branch.function.node) in m.choosers or branch.function.name in m.choosing_methods
+                    id(branch.function.node) in m.choosers or "*partial*" in branch.function.slots
                 ):
                     yield branch
         elif run.stops:

@@ -185,8 +185,6 @@ class PartialScheduler:
         for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             env.slots[parameter.arg] = self.parameter(parameter.arg)
         body = _slice(node, name)
-        if name == WORKER:
-            m.choosing_methods.add(function.name)
         file, line, ctrl = m.file, m.line, m.ctrl
         m.file = function.file
         m.stack.append((function, file, line))

@@ -168,13 +168,14 @@ class Heap:
                 return frame
         raise LookupError(kinds)
 
-    def leave(self, kinds: tuple[str, ...], value: Any) -> None:
-        """Put the current path, which ends here, into the frame that catches it."""
+    def leave(self, kinds: tuple[str, ...], value: Any) -> bool:
+        """Put the current path, which ends here, into the frame that catches it; True where that is the root."""
         frame = self.frame_for(kinds)
         if frame.kind == "finally":
             value = (kinds, value)
         diff = {} if frame.kind == "root" else self.diff(frame.mark)  # nothing goes on after the root
         frame.pending.append(Pending(self.pc, value, diff))
+        return frame.kind == "root"
 
     def feasible(self, test: Any) -> Any:
         """The path condition and ``test``; False where they exclude each other."""
@@ -195,6 +196,7 @@ class Heap:
         outcomes: list[tuple[Any, Any, dict[Any, Any]]] = []
         file, line, ctrl = self.file, self.line, self.ctrl
         depth = len(self.frames)
+        for_good = True
         for path, thunk in possible:
             self.pc = path
             mark = len(self.trail)
@@ -202,21 +204,23 @@ class Heap:
                 result = thunk()
                 if type(result) is Signal:
                     self.leave(LEAVES[result.kind], result.value)
+                    for_good = False
                 else:
                     outcomes.append((self.pc, result, self.diff(mark)))
             except Raised as raised:
                 del self.frames[depth:]
-                self.leave(("try", "root"), raised)
+                for_good = self.leave(("try", "root"), raised) and for_good
             except Dead:
                 del self.frames[depth:]
+                for_good = False
             self.undo(mark)
             self.file, self.line, self.ctrl = file, line, ctrl
         if not outcomes:
             self.pc = base
             raise Dead
         result = self.merge(outcomes)
-        if breadth(self.pc) > self.breadth and breadth(self.pc) > breadth(base):
-            self.pc = base  # the paths that left are not worth a condition this wide
+        if for_good and breadth(self.pc) > self.breadth and breadth(self.pc) > breadth(base):
+            self.pc = base  # the refusals left behind are not worth a condition this wide
         return result
 
     def merge(self, outcomes: list[tuple[Any, Any, dict[Any, Any]]]) -> Any:

@@ -86,7 +86,6 @@ class Machine(Heap):
         self.forgive: Callable[[Env, str], Any] | None = None
         self.eager = False
         self.choosers: set[int] = set()
-        self.choosing_methods: set[str] = set()
         self.chosen_at: tuple[str, int] | None = None
         self.depth = 0
         self.steps = 0
@@ -371,7 +370,7 @@ class Machine(Heap):
         self.started = process_time()
         self.unknowns = {}
         self.conditions.base = len(self.conditions._nodes)
-        self.choosers, self.choosing_methods, self.chosen_at = set(), set(), None
+        self.choosers, self.chosen_at = set(), None
         self.ctrl = self.operands = self.on_yield = self.opaque = self.forgive = None
         self.external_state = {
             key: value for key, value in self.external_state.items() if isinstance(key, tuple) or key in _LASTING
