@@ -10,6 +10,7 @@ import argparse
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from time import process_time
 from typing import Any
 
 from pathtrace.tracer.answer import Change, Decision
@@ -19,6 +20,7 @@ from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
 from pathtrace.tracer.verdict import Verdict
 
 MOST_EVALUATIONS = 200
+MOST_SECONDS = 10.0  # of processor time; said when reached
 MOST_SHOWN = 6
 
 
@@ -172,6 +174,11 @@ def search(
 ) -> tuple[tuple[Change, ...], str | None]:
     """Try the edits one at a time, and in pairs where ``expect`` is given and no single one meets it."""
     tried = 0
+    started = process_time()
+
+    def spent() -> bool:
+        return tried >= MOST_EVALUATIONS or process_time() - started > MOST_SECONDS
+
     found: list[Change] = []
     seen: set[Any] = set()
     switched: set[str] = set()
@@ -190,7 +197,7 @@ def search(
         )
 
     for edit in edits:
-        if tried >= MOST_EVALUATIONS:
+        if spent():
             break
         if edit.variable is not None and edit.variable[0] in switched:
             continue  # another value of it already leads elsewhere
@@ -206,12 +213,12 @@ def search(
     if expect is not None and not any(_meets(change, expect) for change in found):
         for index, first in enumerate(edits):
             for second in edits[index + 1 :]:
-                if tried >= MOST_EVALUATIONS or any(_meets(change, expect) for change in found):
+                if spent() or any(_meets(change, expect) for change in found):
                     break
                 change = attempt((first, second))
                 if change is not None and _meets(change, expect):
                     found.append(change)
-    note = f"the search stopped at {MOST_EVALUATIONS} evaluations" if tried >= MOST_EVALUATIONS else None
+    note = f"the search for changes stopped after {tried} evaluations: there may be others" if spent() else None
     if expect is not None:
         found.sort(key=lambda change: not _meets(change, expect))
     return tuple(found), note

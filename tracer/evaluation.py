@@ -16,7 +16,7 @@ from pathtrace.tracer.tree.model import Tree
 from pathtrace.tracer.verdict import Verdict, verdict
 
 RECURSION = 20_000
-COLLECT_EVERY = 25
+COLLECT_AFTER = 250_000  # reads and writes since the last collection
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Evaluator:
     sources: Sources = field(init=False)
     count: int = 0
     _machine: Machine | None = None
+    _litter: int = 0
 
     def __post_init__(self) -> None:
         self.sources = Sources(self.tree)
@@ -96,10 +97,14 @@ class Evaluator:
 
     def tidy(self) -> None:
         """Keep the collector from walking the loaded modules again and again; collect now and then."""
-        if self.count % COLLECT_EVERY == 0:
+        if self._machine is not None:
+            self._litter += len(self._machine.reads) + len(self._machine.trail)
+        if self._litter > COLLECT_AFTER:
+            self._litter = 0
             gc.unfreeze()
             gc.collect()
-        if self.count % COLLECT_EVERY == 0 or self.count == 1:
+            gc.freeze()
+        elif self.count == 1:
             gc.freeze()
 
 
