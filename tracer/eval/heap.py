@@ -160,6 +160,11 @@ class Heap:
                 found[where] = (slots, key, slots.get(key, ABSENT), writers.get(where))
         return found
 
+    def replay(self, diff: dict[Any, Any]) -> None:
+        """Write again what :meth:`diff` took down."""
+        for slots, key, new, write in diff.values():
+            self.store(slots, key, new, write)
+
     # ------------------------------------------------------------------ forking
     def frame_for(self, kinds: tuple[str, ...]) -> Frame:
         """The innermost frame of one of these kinds."""
@@ -232,8 +237,7 @@ class Heap:
         self.pc = care
         if len(outcomes) == 1:
             _test, value, diff = outcomes[0]
-            for slots, key, new, write in diff.values():
-                self.store(slots, key, new, write)
+            self.replay(diff)
             return value
         tests = [conditions.restrict(test, care) for test, _value, _diff in outcomes]
         tests = [

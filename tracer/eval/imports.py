@@ -66,7 +66,7 @@ def import_from(m: Machine, node: ast.ImportFrom, env: Env) -> None:
             continue
         bound = alias.asname or alias.name
         if env.locals is None or env.is_class:
-            if m.eager or not m.mentions(env, bound):
+            if not m.mentions(env, bound):
                 value = imported(m, base, alias.name)
                 m.bind_name(bound, value, env, None)
             else:

@@ -84,7 +84,6 @@ class Machine(Heap):
         self.models: dict[tuple[str, str], Callable[..., Any]] = {}
         self.opaque: Callable[[ClassV], bool] | None = None
         self.forgive: Callable[[Env, str], Any] | None = None
-        self.eager = False
         self.choosers: set[int] = set()
         self.chosen_at: tuple[str, int] | None = None
         self.depth = 0

@@ -55,7 +55,7 @@ def find_in_class(m: Machine, cls: Any, name: str) -> Any:
     """The attribute of a class over its resolution order; ``External`` where only a base outside has it."""
     if not isinstance(cls, ClassV):
         if isinstance(cls, type):
-            return vars(cls).get(name, ABSENT) if False else ABSENT
+            return ABSENT
         return ABSENT
     for base in cls.mro:
         if isinstance(base, ClassV):

@@ -390,7 +390,7 @@ def order(m: Machine, kind: type, left: Any, right: Any) -> Any:
             return m.call(m.get_attr(value, method), Args([other]))
     if type(left) in (Unknown, External) or type(right) in (Unknown, External):
         for known in (left, right):
-            if known is None or isinstance(known, (ListV, DictV)) and False:
+            if known is None:
                 m.throw(TypeError, f"'{sign}' not supported between instances")
         return m.ask(f"{show(left)} {sign} {show(right)}", roots_of(m, left, right))
     a, b = m.host(left), m.host(right)

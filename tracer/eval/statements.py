@@ -419,14 +419,10 @@ def catch(
     m.undo(mark)
     m.pc = care
 
-    def resume(diff: dict[Any, Any]) -> None:
-        for slots, key, new, write in diff.values():
-            m.store(slots, key, new, write)
-
     for pending in frame.pending:
 
         def run(pending: Pending = pending) -> Any:
-            resume(pending.diff)
+            m.replay(pending.diff)
             raised: Raised = pending.value
             if matches(raised):
                 m.handling.append(raised)
@@ -441,7 +437,7 @@ def catch(
         normal_test, normal_diff = normal
 
         def go_on() -> Any:
-            resume(normal_diff)
+            m.replay(normal_diff)
             return value if otherwise is None or value is not None else otherwise()
 
         outcomes.append((normal_test, go_on))
@@ -524,8 +520,7 @@ def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any]) -> A
         m.pc = m.conditions.either(m.pc, test)
 
     def leave(way: Any, diff: dict[Any, Any]) -> Any:
-        for slots, key, new, write in diff.values():
-            m.store(slots, key, new, write)
+        m.replay(diff)
         signal = final()
         if signal is not None:
             return signal

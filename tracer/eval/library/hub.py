@@ -149,8 +149,7 @@ def load(m: Machine, path: Any, cls: ClassV | None) -> Any:
         return config_object(m, None, "hf")
     label, data = finder(text)
     if cls is None:
-        memo = m.external_state.setdefault("configs", {})
-        return config_object(m, data, label) if (label, id(data)) not in memo else memo[(label, id(data))]
+        return config_object(m, data, label)
     obj = config_object(m, None, label, cls)
     obj.slots["*config*"] = (label, data is not None)
     given = Args([], {key: m.lower(value) for key, value in (data or {}).items()})

@@ -33,7 +33,7 @@ def method_of(m: Machine, obj: Any, name: str) -> Any:
     if table is not None:
         method = table.get(name)
         if method is not None:
-            return Native(name, lambda mm, args: _guarded(mm, method, obj, args))
+            return Native(name, lambda mm, args: method(mm, obj, args.pos, args.kw))
         if kind is DictV and name == "default_factory":
             return obj.factory
         return ABSENT
@@ -45,10 +45,6 @@ def method_of(m: Machine, obj: Any, name: str) -> Any:
             return attribute
         return Native(name, lambda mm, args: _host_method(mm, obj, name, args))
     return ABSENT
-
-
-def _guarded(m: Machine, method: Method, obj: Any, args: Args) -> Any:
-    return method(m, obj, args.pos, args.kw)
 
 
 def _host_method(m: Machine, obj: Any, name: str, args: Args) -> Any:
