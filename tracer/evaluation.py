@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pathtrace.tracer.collecting import COLLECTOR
 from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.sources import Sources
 from pathtrace.tracer.requirements import Present, required_packages
@@ -16,7 +16,6 @@ from pathtrace.tracer.tree.model import Tree
 from pathtrace.tracer.verdict import Verdict, verdict
 
 RECURSION = 20_000
-COLLECT_AFTER = 250_000  # reads and writes since the last collection
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,6 @@ class Evaluator:
     sources: Sources = field(init=False)
     count: int = 0
     _machine: Machine | None = None
-    _litter: int = 0
 
     def __post_init__(self) -> None:
         self.sources = Sources(self.tree)
@@ -83,29 +81,13 @@ class Evaluator:
         state["read_file"] = self.read_file
         state["yaml"] = load_yaml
         limit = sys.getrecursionlimit()
-        collecting = gc.isenabled()
-        gc.disable()  # an evaluation makes many long-lived objects and few cycles
         sys.setrecursionlimit(max(limit, RECURSION))
         try:
-            run = run_launch(machine, inputs.argv, inputs.kwargs)
-            return Evaluated(machine, run, verdict(machine, run, whole), inputs)
+            with COLLECTOR.paused():
+                run = run_launch(machine, inputs.argv, inputs.kwargs)
+                return Evaluated(machine, run, verdict(machine, run, whole), inputs)
         finally:
             sys.setrecursionlimit(limit)
-            if collecting:
-                self.tidy()
-                gc.enable()
-
-    def tidy(self) -> None:
-        """Keep the collector from walking the loaded modules again and again; collect now and then."""
-        if self._machine is not None:
-            self._litter += len(self._machine.reads) + len(self._machine.trail)
-        if self._litter > COLLECT_AFTER:
-            self._litter = 0
-            gc.unfreeze()
-            gc.collect()
-            gc.freeze()
-        elif self.count == 1:
-            gc.freeze()
 
 
 def load_yaml(text: str) -> Any:
