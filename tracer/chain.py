@@ -32,7 +32,7 @@ class Slice:
         self.fields: set[str] = set()
         if isinstance(record, Instance) and getattr(record.cls, "fields", None):
             self.fields = {field.name for field in record.cls.fields}
-        self.environ = id(self.m.environ.slots)
+        self.environ = self.m.environ.slots.number
         self.origin_memo: dict[int, tuple[Origin, ...]] = {}
 
     # ------------------------------------------------------------------ the slice
@@ -120,10 +120,8 @@ class Slice:
         return found
 
     def value_at(self, where: tuple[int, Any]) -> Any:
-        for slots, key, _old, _write in reversed(self.m.trail):
-            if id(slots) == where[0] and key == where[1]:
-                return slots.get(key, ABSENT)
-        return ABSENT
+        slots = self.m.objects.get(where[0])
+        return ABSENT if slots is None else slots.get(where[1], ABSENT)
 
     def tells(self, branch: Branch) -> bool:
         """Whether a branch says something: its condition saw an input."""

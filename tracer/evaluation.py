@@ -9,6 +9,7 @@ from typing import Any
 
 from pathtrace.tracer.collecting import COLLECTOR
 from pathtrace.tracer.eval.machine import Machine
+from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.sources import Sources
 from pathtrace.tracer.requirements import Present, required_packages
 from pathtrace.tracer.stages import Run, run_launch
@@ -83,7 +84,7 @@ class Evaluator:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, RECURSION))
         try:
-            with COLLECTOR.paused():
+            with COLLECTOR.paused(), NUMBERING.signed(1):
                 run = run_launch(machine, inputs.argv, inputs.kwargs)
                 return Evaluated(machine, run, verdict(machine, run, whole), inputs)
         finally:

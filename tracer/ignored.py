@@ -79,13 +79,15 @@ def overwritten(done: Evaluated) -> tuple[Ignored, ...]:
 def _last_write(done: Evaluated, field: str) -> Place | None:
     """The tree's last line that wrote a configuration field."""
     m = done.machine
-    for slots, key, _old, _write in reversed(m.trail):
-        if key != field:
-            continue
-        write = m.writers.get((id(slots), key))
-        if write is not None and write.leaf is None and write.file and not write.parts:
-            return Place(write.file, write.line, m.sources.line(write.file, write.line))
-    return None
+    writes = [
+        write
+        for (_slots, key), write in m.writers.items()
+        if key == field and write is not None and write.leaf is None and write.file and not write.parts
+    ]
+    if not writes:
+        return None
+    last = max(writes, key=lambda write: write.seq)
+    return Place(last.file, last.line, m.sources.line(last.file, last.line))
 
 
 def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> Iterator[Ignored]:

@@ -15,6 +15,7 @@ from pathtrace.tracer.answer import Phase
 from pathtrace.tracer.eval.heap import Dead, Frame, Raised
 from pathtrace.tracer.eval.machine import GiveUp, Machine
 from pathtrace.tracer.eval.objects import find_in_class, get_attr
+from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.values import ABSENT, Args, ClassV, Instance
 from pathtrace.tracer.scheduler import Choice, choose
 
@@ -47,6 +48,7 @@ class Run:
 def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | None) -> Run:
     """Evaluate one launch. ``kwargs`` (not None): keyword arguments of ``Engine`` instead of words."""
     run = Run()
+    m.parted = NUMBERING.last
     m.external_state["default_at"] = lambda name: default_place(m, name)
 
     def parse() -> None:
@@ -96,7 +98,7 @@ def default_place(m: Machine, name: str) -> tuple[str, int] | None:
     if not isinstance(cls, ClassV):
         return None
     declared = next((field.where for field in cls.fields or () if field.name == name), None)
-    write = m.writers.get((id(cls.slots), name)) or declared
+    write = m.writers.get((cls.slots.number, name)) or declared
     return None if write is None or not write.file else (write.file, write.line)
 
 

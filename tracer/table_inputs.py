@@ -144,7 +144,7 @@ class Finder:
         partial = m.external_state.get("partial")
         if partial is None or done.run.choice is None:
             return []
-        write = m.writers.get((id(partial.object.slots), "enable_overlap"))
+        write = m.writers.get((partial.object.slots.number, "enable_overlap"))
         return list(m.reads[write.r0 : write.r1]) if write else []
 
     def loop_fields(self, done: Evaluated) -> dict[str, tuple[str, int, str]]:
@@ -243,7 +243,7 @@ def _sources(m: Any, r0: int, r1: int) -> list[tuple[str, str]]:
     What a value far away was worked out from, a model's config say, is no input of the condition.
     """
     found: dict[tuple[str, str], None] = {}
-    environ = id(m.environ.slots)
+    environ = m.environ.slots.number
     stack = [(r0, r1, 0)]
     while stack:
         start, end, depth = stack.pop()

@@ -16,6 +16,8 @@ from pathtrace.tracer.answer import TreeInfo
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.heap import Frame
 from pathtrace.tracer.eval.machine import Machine
+from pathtrace.tracer.eval.scopes import module_env
+from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.sources import Sources
 from pathtrace.tracer.eval.values import ABSENT, DictV, Instance, ListV, Maybe, SetV, Unknown
 
@@ -48,12 +50,18 @@ class Everything:
 
 
 def evaluated(text: str) -> tuple[Machine, dict[str, Any]]:
-    """A module's variables after the evaluator has run it."""
+    """A module's variables after the evaluator has run its body as part of an evaluation, not as an import."""
     machine = Machine(Sources(OneFile(text)), {}, {})
     machine.external_state["present"] = Everything()
     machine.frames = [Frame("root", len(machine.trail))]
-    machine.import_module("sglang.prog")
-    return machine, machine.module("sglang.prog").slots
+    module = machine.module("sglang.prog")
+    module.slots["__name__"], module.state = module.name, "done"
+    body = machine.sources.body(module.name)
+    assert body is not None
+    machine.file, machine.parted = module.file, NUMBERING.last
+    with NUMBERING.signed(1):
+        machine.run_frame("module", lambda: machine.exec_block(body, module_env(module)))
+    return machine, module.slots
 
 
 class Reader:
@@ -151,6 +159,8 @@ def test_a_program_leaves_what_python_leaves(body: str) -> None:
 @given(programs())
 @example("if flag:\n    items.append(1)\nitems.append(2)")
 @example("if flag:\n    raise ValueError\nout.append(1)")
+@example("if flag:\n    bump(table, by=2)\na = str(dict(table))")
+@example("if flag:\n    items.append(4)\na = str(items)\nb = f'{set(items)}'\nc = repr((box.held,))")
 @example("for v in [1, 2, 3]:\n    if flag:\n        break\n    out.append(v)\nelse:\n    out.append('else')")
 def test_with_one_unknown_each_case_is_what_python_gives(body: str) -> None:
     machine, slots = evaluated(whole(body, "os.path.exists('/x')"))

@@ -308,7 +308,7 @@ def spread(m: Machine, args: Args, value: Any, r0: int) -> None:
             if test is False or not isinstance(key, str):
                 continue
             args.kw[key] = present if test is True else m.conditions.restrict(stored, m.pc)  # may hold ABSENT
-            args.kw_from[key] = m.writers.get((id(value.slots), key)) or m.written(r0)
+            args.kw_from[key] = m.writers.get((value.slots.number, key)) or m.written(r0)
         if value.havoc:
             args.star_unknown = Unknown(show(value), frozenset(value.havoc))
     elif type(value) in (Unknown, External):

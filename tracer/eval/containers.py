@@ -61,7 +61,7 @@ def hash_key(m: Machine, value: Any) -> Any:
             return ("external", value.path)
         return value
     if type(value) is tuple:
-        parts = tuple(("guarded", id(item)) if type(item) is Guarded else hash_key(m, item) for item in value)
+        parts = tuple(("guarded", item) if type(item) is Guarded else hash_key(m, item) for item in value)
         return ABSENT if any(part is ABSENT for part in parts) else parts
     if type(value) is BoundV:
         return (value.function, id(value.self))
@@ -84,7 +84,7 @@ def lookup(m: Machine, obj: DictV, key: Any, missing: Callable[[], Any]) -> Any:
     if hashed is ABSENT:
         m.throw(TypeError, f"unhashable type: '{m.type_name(key)}'")
     stored = obj.slots.get(hashed, ABSENT)
-    m.reads.append((id(obj.slots), hashed))
+    m.reads.append((obj.slots.number, hashed))
     test, value = presence(m, stored)
     if test is True:
         return m.conditions.restrict(value, m.pc)
@@ -132,7 +132,7 @@ def set_item(m: Machine, obj: Any, key: Any, value: Any, write: Any = None) -> N
             return
         if type(key) is Instance and hashed is not key:
             obj.boxed[hashed] = key
-        m.store(obj.slots, hashed, value, write)
+        m.store_visibly(obj.slots, hashed, value, write)
     elif type(obj) is ListV:
         items = obj.slots[""]
         if isinstance(key, int) and type(items) is tuple and -len(items) <= key < len(items):
@@ -282,7 +282,7 @@ def element_sources(m: Machine, obj: Any) -> list[tuple[Any, Any, Any]]:
         return [_cell(item) for item in obj]
     if kind is DictV:
         return [
-            (*_present(m, value, obj.boxed.get(key, key)), m.writers.get((id(obj.slots), key)))
+            (*_present(m, value, obj.boxed.get(key, key)), m.writers.get((obj.slots.number, key)))
             for key, value in list(obj.slots.items())
             if value is not ABSENT
         ]
@@ -353,7 +353,7 @@ def copy_items(m: Machine, source: DictV, target: DictV) -> None:
         test, value = presence(m, stored)
         if test is False:
             continue
-        write = m.writers.get((id(source.slots), key))
+        write = m.writers.get((source.slots.number, key))
         if test is not True:
             value = m.conditions.ite(test, value, target.slots.get(key, ABSENT))
         m.store(target.slots, key, value, write)

@@ -42,7 +42,7 @@ def lookup(m: Machine, ident: str, env: Env) -> Any:
                 continue
             value = scope.slots.get(ident, ABSENT)
             if value is not ABSENT:
-                m.reads.append((id(scope.slots), ident))
+                m.reads.append((scope.slots.number, ident))
                 if type(value) is Guarded:
                     return _guarded_name(m, ident, value)
                 if type(value) is LazyName or type(value) is LazyModule:
@@ -64,7 +64,7 @@ def global_name(m: Machine, ident: str, env: Env) -> Any:
     slots = env.module.slots
     value = slots.get(ident, ABSENT)
     if value is not ABSENT:
-        m.reads.append((id(slots), ident))
+        m.reads.append((slots.number, ident))
         if type(value) is Guarded:
             return _guarded_name(m, ident, value)
         if type(value) is LazyName or type(value) is LazyModule:

@@ -1,9 +1,9 @@
 """State that can be forked and merged.
 
-Every write goes through :meth:`Heap.store`, which journals the old value. At an undecided condition
-each branch runs from the same state, its changes are taken down and undone, and the states are merged:
-a slot that differs becomes a guarded value. A branch that leaves early (return, break, continue, raise)
-waits, with its changes, in the frame that will catch it.
+Every write goes through :meth:`Heap.store`, which journals the old value where more than one path can
+see it. At an undecided condition each branch runs from the same state, its changes are taken down and
+undone, and the states are merged: a slot that differs becomes a guarded value. A branch that leaves
+early (return, break, continue, raise) waits, with its changes, in the frame that will catch it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from pathtrace.tracer.eval.conditions import Conditions, Guarded, breadth
+from pathtrace.tracer.eval.slots import NUMBERING, Slots
 from pathtrace.tracer.eval.values import ABSENT, Unknown
 
 MOST_CASES = 48
@@ -70,14 +71,23 @@ class Write:
 
 
 class Frame:
-    """Somewhere early exits are caught: a function, loop, iteration or ``try``."""
+    """Somewhere early exits are caught: a function, loop, iteration or ``try``.
 
-    __slots__ = ("kind", "mark", "pending")
+    ``parted`` is the number of the newest slots when a path last left for this frame.
+    """
+
+    __slots__ = ("kind", "mark", "parted", "pending")
 
     def __init__(self, kind: str, mark: int) -> None:
         self.kind = kind
         self.mark = mark
+        self.parted = 0
         self.pending: list[Pending] = []
+
+    def catch(self, pending: Pending) -> None:
+        """Keep an early exit. Other paths go on: they must not change what it can see."""
+        self.pending.append(pending)
+        self.parted = NUMBERING.last
 
 
 class Pending:
@@ -97,9 +107,10 @@ class Heap:
     def __init__(self) -> None:
         self.conditions = Conditions()
         self.pc: Any = True
-        self.trail: list[tuple[dict[Any, Any], Any, Any, Any]] = []
+        self.trail: list[tuple[Slots, Any, Any, Any]] = []
+        self.parted: float = 0
         self.writers: dict[tuple[int, Any], Any] = {}
-        self.keep: list[Any] = []
+        self.objects: dict[int, Slots] = {}
         self.frames: list[Frame] = []
         self.reads: list[tuple[int, Any]] = []
         self.seq = 0
@@ -134,12 +145,18 @@ class Heap:
         self.seq += 1
         return Write(self.seq, self.file, self.line, self.ctrl, r0, len(self.reads))
 
-    def store(self, slots: dict[Any, Any], key: Any, value: Any, write: Any = None) -> None:
-        """Set ``slots[key]``, journalled."""
-        where = (id(slots), key)
-        self.trail.append((slots, key, slots.get(key, ABSENT), self.writers.get(where)))
+    def store(self, slots: Slots, key: Any, value: Any, write: Any = None) -> None:
+        """Set ``slots[key]``, journalled unless only the current path can see these slots."""
+        where = (slots.number, key)
+        if slots.number <= self.parted:
+            self.trail.append((slots, key, slots.get(key, ABSENT), self.writers.get(where)))
         slots[key] = value
         self.writers[where] = write
+
+    def store_visibly(self, slots: Slots, key: Any, value: Any, write: Any = None) -> None:
+        """Like :meth:`store`, for an attribute or item: the chain may ask for its value afterwards."""
+        self.objects[slots.number] = slots
+        self.store(slots, key, value, write)
 
     def undo(self, mark: int) -> None:
         """Take back every write since ``mark``."""
@@ -147,15 +164,14 @@ class Heap:
         while len(trail) > mark:
             slots, key, old, write = trail.pop()
             slots[key] = old
-            writers[(id(slots), key)] = write
-            self.keep.append(slots)
+            writers[(slots.number, key)] = write
 
     def diff(self, mark: int) -> dict[Any, Any]:
         """The slots written since ``mark`` with their current values."""
         writers = self.writers
         found: dict[Any, Any] = {}
         for slots, key, _old, _write in self.trail[mark:]:
-            where = (id(slots), key)
+            where = (slots.number, key)
             if where not in found:
                 found[where] = (slots, key, slots.get(key, ABSENT), writers.get(where))
         return found
@@ -164,6 +180,18 @@ class Heap:
         """Write again what :meth:`diff` took down."""
         for slots, key, new, write in diff.values():
             self.store(slots, key, new, write)
+
+    def part(self) -> float:
+        """Paths part here: slots made from now on belong to one of them. Returns what :meth:`join` wants back."""
+        before = self.parted
+        self.parted = max(before, NUMBERING.last)
+        return before
+
+    def join(self, before: float) -> None:
+        """The paths that parted have joined again, save those that wait in a frame."""
+        if self.parted != before:
+            waiting = (frame.parted for frame in self.frames if frame.kind != "root")
+            self.parted = max(before, max(waiting, default=0))
 
     # ------------------------------------------------------------------ forking
     def frame_for(self, kinds: tuple[str, ...]) -> Frame:
@@ -179,7 +207,7 @@ class Heap:
         if frame.kind == "finally":
             value = (kinds, value)
         diff = {} if frame.kind == "root" else self.diff(frame.mark)  # nothing goes on after the root
-        frame.pending.append(Pending(self.pc, value, diff))
+        frame.catch(Pending(self.pc, value, diff))
         return frame.kind == "root"
 
     def feasible(self, test: Any) -> Any:
@@ -202,9 +230,11 @@ class Heap:
         file, line, ctrl = self.file, self.line, self.ctrl
         depth = len(self.frames)
         for_good = True
+        parted = self.parted
         for path, thunk in possible:
             self.pc = path
             mark = len(self.trail)
+            self.part()
             try:
                 result = thunk()
                 if type(result) is Signal:
@@ -220,6 +250,7 @@ class Heap:
                 for_good = False
             self.undo(mark)
             self.file, self.line, self.ctrl = file, line, ctrl
+        self.join(parted)
         if not outcomes:
             self.pc = base
             raise Dead
@@ -243,7 +274,7 @@ class Heap:
         tests = [
             conditions.name(test, self.file, self.line) if breadth(test) > self.breadth else test for test in tests
         ]
-        places: dict[Any, tuple[dict[Any, Any], Any]] = {}
+        places: dict[Any, tuple[Slots, Any]] = {}
         for _test, _value, diff in outcomes:
             for where, (slots, key, _new, _write) in diff.items():
                 places.setdefault(where, (slots, key))
@@ -338,7 +369,7 @@ class Heap:
         The thunk's own result counts where no early exit was taken. Raises :class:`Dead` where
         nothing reaches the end.
         """
-        mark = len(self.trail)
+        mark, parted = len(self.trail), self.parted
         frame = Frame(kind, mark)
         self.frames.append(frame)
         depth = len(self.frames)
@@ -364,6 +395,7 @@ class Heap:
                 raise
         finally:
             del self.frames[depth - 1 :]
+            self.join(parted)
         if not frame.pending:
             return value
         outcomes = [(pending.test, pending.value, pending.diff) for pending in frame.pending]

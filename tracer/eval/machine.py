@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from time import process_time
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from pathtrace.tracer.eval.heap import Heap, Raised, Signal
 from pathtrace.tracer.eval.imports import in_tree
 from pathtrace.tracer.eval.library import builtin, externals, records
 from pathtrace.tracer.eval.scopes import Env, module_env
+from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.sources import Sources
 from pathtrace.tracer.eval.statements import STATEMENTS
 from pathtrace.tracer.eval.values import (
@@ -97,7 +99,6 @@ class Machine(Heap):
         self.external_state: dict[Any, Any] = {}
         self.argv: list[str] = []
         self.started = process_time()
-        self.lasting: list[Any] = []
         self.loaded_writers: dict[tuple[int, Any], Any] = {}
 
     # ------------------------------------------------------------------ evaluation
@@ -297,6 +298,7 @@ class Machine(Heap):
         saved = (
             self.pc,
             self.trail,
+            self.parted,
             self.file,
             self.line,
             self.ctrl,
@@ -306,24 +308,34 @@ class Machine(Heap):
             self.opaque,
         )
         self.pc, self.trail, self.ctrl, self.operands, self.stack, self.opaque = True, [], None, None, [], None
+        self.parted = inf
         self.file = module.file
         self.loading += 1
         try:
-            self.run_frame("module", lambda: self.exec_block(body, module_env(module)))
+            with NUMBERING.signed(-1):
+                self.run_frame("module", lambda: self.exec_block(body, module_env(module)))
             module.state = "done"
             self.check_own_names(module)
             for slots, key, _old, _write in self.trail:
-                self.loaded_writers[(id(slots), key)] = self.writers.get((id(slots), key))
-            self.lasting.append(self.trail)
+                self.loaded_writers[(slots.number, key)] = self.writers.get((slots.number, key))
         except BaseException:
             module.state = "new"
             module.slots.clear()
             raise
         finally:
             self.loading -= 1
-            self.pc, self.trail, self.file, self.line, self.ctrl, self.operands, self.stack, self.depth, self.opaque = (
-                saved
-            )
+            (
+                self.pc,
+                self.trail,
+                self.parted,
+                self.file,
+                self.line,
+                self.ctrl,
+                self.operands,
+                self.stack,
+                self.depth,
+                self.opaque,
+            ) = saved
 
     def check_own_names(self, module: ModuleV) -> None:
         """A name imported from a module that was still running must be there by the time it is done."""
@@ -339,12 +351,13 @@ class Machine(Heap):
     @contextmanager
     def timeless(self) -> Iterator[None]:
         """Work whose result does not depend on the branch that asked for it first, and stays."""
-        saved = (self.pc, self.trail)
-        self.pc, self.trail = True, []
+        saved = (self.pc, self.trail, self.parted)
+        self.pc, self.trail, self.parted = True, [], inf
         try:
-            yield
+            with NUMBERING.signed(-1):
+                yield
         finally:
-            self.pc, self.trail = saved
+            self.pc, self.trail, self.parted = saved
 
     def reset(self, environ: Mapping[str, str]) -> bool:
         """Make ready for another launch with the modules that are loaded.
@@ -361,7 +374,7 @@ class Machine(Heap):
             slots.update(environ)
         self.writers.clear()
         self.writers.update(self.loaded_writers)
-        self.keep.clear()
+        self.objects.clear()
         self.frames, self.stack, self.handling, self.try_depth = [], [], [], []
         self.branches, self.reads, self.log = [], [], []
         self.env_reads = dict.fromkeys(self.load_reads, 1)

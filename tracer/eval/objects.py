@@ -61,7 +61,7 @@ def find_in_class(m: Machine, cls: Any, name: str) -> Any:
         if isinstance(base, ClassV):
             value = base.slots.get(name, ABSENT)
             if value is not ABSENT:
-                m.reads.append((id(base.slots), name))
+                m.reads.append((base.slots.number, name))
                 return value
     return ABSENT
 
@@ -190,7 +190,7 @@ def _instance_attr(m: Machine, obj: Instance, name: str, default: Any) -> Any:
     if found is not ABSENT and _is_data_descriptor(m, found):
         return bind(m, found, obj, cls)
     value = obj.slots.get(name, ABSENT)
-    m.reads.append((id(obj.slots), name))
+    m.reads.append((obj.slots.number, name))
     if value is not ABSENT:
         test, present = m.presence(value)
         if test is True:
@@ -420,7 +420,7 @@ def _module_attr(m: Machine, obj: ModuleV, name: str, default: Any) -> Any:
     m.run_module(obj)
     value = obj.slots.get(name, ABSENT)
     if value is not ABSENT:
-        m.reads.append((id(obj.slots), name))
+        m.reads.append((obj.slots.number, name))
         test, present = m.presence(value)
         if test is True:
             if type(present) in (LazyModule, LazyName):
@@ -469,7 +469,7 @@ def set_attr(m: Machine, obj: Any, name: str, value: Any, write: Any = None) -> 
     elif kind is Guarded:
         m.lift(lambda leaf: set_attr(m, leaf, name, value, write), obj)
     elif kind is ClassV or kind is FunctionV or kind is ModuleV:
-        m.store(obj.slots, name, value, write)
+        m.store_visibly(obj.slots, name, value, write)
     elif kind is LazyModule or kind is LazyName:
         set_attr(m, m.resolve(obj), name, value, write)
     elif kind in (Unknown, External, Native, BoundV, SuperV):
@@ -494,7 +494,7 @@ def set_slot(m: Machine, obj: Any, name: str, value: Any, write: Any = None) -> 
         if setter is not ABSENT:
             m.call(BoundV(setter, found), Args([obj, value]))
             return
-    m.store(obj.slots, name, value, write)
+    m.store_visibly(obj.slots, name, value, write)
 
 
 def describe_missing(m: Machine, obj: Any, name: str) -> Unknown:

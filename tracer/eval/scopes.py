@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from pathtrace.tracer.eval.slots import Slots
 from pathtrace.tracer.eval.values import ModuleV
 
 _CACHE: dict[int, tuple[Any, frozenset[str], frozenset[str], frozenset[str], bool]] = {}
@@ -32,7 +33,7 @@ class Env:
         self.outer = outer
         self.module = module
         self.function = function
-        self.slots: dict[Any, Any] = {}
+        self.slots = Slots()
         self.is_class = False
         self.cls: Any = None
         self.on_yield: Callable[[Any], Any] | None = None

@@ -69,7 +69,7 @@ def search(
         hit = m.conditions.both(present, test)
         if m.conditions.both(left, hit) is False:
             continue
-        hits.append((hit, item, (id(holder.slots), wanted)))
+        hits.append((hit, item, (holder.slots.number, wanted)))
         left = m.conditions.both(left, m.conditions.negation(hit))
         if left is False:
             break

@@ -17,6 +17,7 @@ from pathtrace.tracer.eval.objects import get_attr, set_attr
 from pathtrace.tracer.eval.operators import roots_of, show, truth
 from pathtrace.tracer.eval.scopes import Env
 from pathtrace.tracer.eval.searches import search, shape
+from pathtrace.tracer.eval.slots import Slots
 from pathtrace.tracer.eval.values import (
     ABSENT,
     Args,
@@ -171,7 +172,7 @@ def _idle_round(m: Machine, node: ast.For, present: Any, body: Callable[[], Sign
 
     Such a round (a search that does not match) needs no merging of states. Any other is undone.
     """
-    mark, before = len(m.trail), m.pc
+    mark, before, parted = len(m.trail), m.pc, m.part()
     counts = [len(frame.pending) for frame in m.frames]
     noted = len(m.log)
     own = {item.id for item in ast.walk(node.target) if isinstance(item, ast.Name)}
@@ -182,6 +183,7 @@ def _idle_round(m: Machine, node: ast.For, present: Any, body: Callable[[], Sign
         idle = False
         del m.frames[len(counts) :]
     m.pc = before
+    m.join(parted)
     idle = idle and all(slots is env.slots and key in own for slots, key, _old, _write in m.trail[mark:])
     if idle and counts == [len(frame.pending) for frame in m.frames]:
         return True
@@ -228,7 +230,8 @@ def while_stmt(m: Machine, node: ast.While, env: Env) -> Signal | None:
                 done = m.conditions.negation(test)
                 before = m.pc
                 m.pc = m.conditions.both(before, done)
-                frame.pending.append(Pending(m.pc, None, m.diff(frame.mark)))
+                frame.catch(Pending(m.pc, None, m.diff(frame.mark)))
+                m.part()
                 m.pc = m.conditions.both(before, test)
             signal = _round(m, node.body, env)
             if signal is not None:
@@ -376,7 +379,7 @@ def catch(
     A handler that ``reraises`` is skipped where nothing further out would catch the exception:
     what it does to the state is then seen by nobody.
     """
-    mark = len(m.trail)
+    mark, parted = len(m.trail), m.parted
     frame = Frame("try", mark)
     m.frames.append(frame)
     depth = len(m.frames)
@@ -386,7 +389,7 @@ def catch(
     try:
         value = body()
     except Raised as raised:
-        frame.pending.append(Pending(m.pc, raised, m.diff(mark)))
+        frame.catch(Pending(m.pc, raised, m.diff(mark)))
         alive = False
     except Dead:
         alive = False
@@ -396,6 +399,7 @@ def catch(
         del m.frames[depth - 1 :]
         del m.stack[stack:]
         m.file, m.depth = file, call_depth
+        m.join(parted)
     if m.frame_for(("try", "root")).kind == "root":
         root, stay = m.frame_for(("root",)), []
         for pending in frame.pending:
@@ -492,7 +496,7 @@ _SIGNALS = {"function": "return", "loop": "break", "iteration": "continue"}
 
 def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any]) -> Any:
     """Run ``body``, then ``final`` on every way out of it."""
-    mark = len(m.trail)
+    mark, parted = len(m.trail), m.parted
     frame = Frame("finally", mark)
     m.frames.append(frame)
     depth = len(m.frames)
@@ -500,7 +504,7 @@ def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any]) -> A
     try:
         value = body()
     except Raised as raised:
-        frame.pending.append(Pending(m.pc, (("try", "root"), raised), m.diff(mark)))
+        frame.catch(Pending(m.pc, (("try", "root"), raised), m.diff(mark)))
         alive = False
     except Dead:
         alive = False
@@ -508,6 +512,7 @@ def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any]) -> A
             raise
     finally:
         del m.frames[depth - 1 :]
+        m.join(parted)
     if not frame.pending:
         signal = final()
         return value if signal is None else signal
@@ -587,7 +592,7 @@ def with_manager(m: Machine, manager: Any, target: Any, env: Env, body: Callable
 
 def _managed(m: Machine, manager: Instance, body: Callable[[], Any]) -> Any:
     """``__exit__`` of the tree's own context manager, on every way out; it may swallow an exception."""
-    left: dict[Any, Any] = {"done": False}
+    left = Slots({"done": False})
     leave = get_attr(m, manager, "__exit__")
 
     def handle(raised: Raised) -> Any:

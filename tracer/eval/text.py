@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.conditions import Guarded
@@ -23,6 +24,9 @@ from pathtrace.tracer.eval.values import (
 
 if TYPE_CHECKING:
     from pathtrace.tracer.eval.machine import Machine
+
+
+MOST_OPEN = 3  # items that may be missing, in a text that is still told apart by case
 
 
 def text_of(m: Machine, value: Any) -> Any:
@@ -73,22 +77,16 @@ def repr_of(m: Machine, value: Any) -> Any:
         items = value if kind is tuple else value.slots[""]
         if type(items) is not tuple:
             return Unknown(f"str({show(value)})", roots_of(m, items))
+        held = [(item.test, item.value) if type(item) is Maybe else (True, item) for item in items]
         left, right = ("(", ")") if kind is tuple else ("[", "]")
-        return _joined(m, [repr_of(m, item.value if type(item) is Maybe else item) for item in items], left, right)
+        right = ",)" if kind is tuple and len(items) == 1 else right
+        return _by_presence(m, held, lambda there: _joined(m, [repr_of(m, item) for item in there], left, right))
     if kind is DictV:
-        parts: list[Any] = []
-        for key, item in value.slots.items():
-            test, present = m.presence(item)
-            if test is not False:
-                key_text, item_text = repr_of(m, key), repr_of(m, present)
-                parts.append(
-                    f"{key_text}: {item_text}"
-                    if isinstance(key_text, str) and isinstance(item_text, str)
-                    else Unknown("item", roots_of(m, item_text))
-                )
-        return _joined(m, parts, "{", "}")
+        pairs = [(test, (key, item)) for key, stored in value.slots.items() for test, item in [m.presence(stored)]]
+        return _by_presence(m, pairs, lambda there: _joined(m, [_pair(m, *pair) for pair in there], "{", "}"))
     if kind is SetV:
-        return _joined(m, [repr_of(m, key) for key in value.slots], "{", "}") if value.slots else "set()"
+        keys = [(True if there is True else m.presence(there)[0], key) for key, there in value.slots.items()]
+        return _by_presence(m, keys, lambda there: _set_text(m, there, value.frozen))
     if kind is Instance:
         method = m.find_in_class(value.cls, "__repr__")
         if method is not ABSENT:
@@ -108,10 +106,47 @@ def repr_of(m: Machine, value: Any) -> Any:
     return Unknown(show(value), frozenset())
 
 
+def _pair(m: Machine, key: Any, value: Any) -> Any:
+    key_text, text = repr_of(m, key), repr_of(m, value)
+    if isinstance(key_text, str) and isinstance(text, str):
+        return f"{key_text}: {text}"
+    return Unknown("item", roots_of(m, text))
+
+
+def _by_presence(m: Machine, held: list[tuple[Any, Any]], text: Callable[[list[Any]], Any]) -> Any:
+    """The text of a container whose items are there under conditions: one for every combination."""
+    held = [(m.conditions.restrict(test, m.pc), item) for test, item in held if m.feasible(test) is not False]
+    open_ = [index for index, (test, _item) in enumerate(held) if test is not True]
+    if len(open_) > MOST_OPEN:
+        return Unknown("[...]", roots_of(m, *(test for test, _item in held)))
+    if not open_:
+        return text([item for _test, item in held])
+    before, (test, item), after = held[: open_[0]], held[open_[0]], held[open_[0] + 1 :]
+    return m.fork(
+        [
+            (test, lambda: _by_presence(m, [*before, (True, item), *after], text)),
+            (m.conditions.negation(test), lambda: _by_presence(m, [*before, *after], text)),
+        ]
+    )
+
+
 def _joined(m: Machine, parts: list[Any], left: str, right: str) -> Any:
     if all(isinstance(part, str) for part in parts):
         return left + ", ".join(parts) + right
     return Unknown(left + ", ".join(show(part) for part in parts) + right, roots_of(m, *parts))
+
+
+def _set_text(m: Machine, keys: list[Any], frozen: bool) -> Any:
+    """The text of a set. Python orders texts by a hash that differs from process to process: then it is unknown."""
+    left, right = ("frozenset({", "})") if frozen else ("{", "}")
+    if not keys:
+        return "frozenset()" if frozen else "set()"
+    if all(type(key) in (int, bool, float, type(None)) for key in keys):
+        return left + repr(set(keys))[1:-1] + right
+    whole = _joined(m, [repr_of(m, key) for key in keys], left, right)
+    if len(keys) == 1 or not isinstance(whole, str):
+        return whole
+    return Unknown(whole, frozenset({"order of a set"}))
 
 
 def format_value(m: Machine, value: Any, spec: Any, conversion: str) -> Any:

@@ -10,6 +10,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from pathtrace.tracer.eval.slots import Slots
+
 
 class _Absent:
     """The value of a variable, attribute or key that is not there."""
@@ -66,7 +68,7 @@ class ListV:
     __slots__ = ("slots",)
 
     def __init__(self, items: tuple[Any, ...] = ()) -> None:
-        self.slots: dict[Any, Any] = {"": items}
+        self.slots = Slots({"": items})
 
 
 class DictV:
@@ -79,9 +81,9 @@ class DictV:
     __slots__ = ("boxed", "factory", "havoc", "slots")
 
     def __init__(self, items: dict[Any, Any] | None = None, factory: Any = None) -> None:
-        self.slots: dict[Any, Any] = items if items is not None else {}
+        self.slots = Slots(items) if items is not None else Slots()
         self.factory = factory
-        self.havoc: dict[str, Any] = {}
+        self.havoc = Slots()
         self.boxed: dict[Any, Any] = {}
 
 
@@ -91,7 +93,7 @@ class SetV:
     __slots__ = ("frozen", "slots")
 
     def __init__(self, items: dict[Any, Any] | None = None, frozen: bool = False) -> None:
-        self.slots: dict[Any, Any] = items if items is not None else {}
+        self.slots = Slots(items) if items is not None else Slots()
         self.frozen = frozen
 
 
@@ -104,7 +106,7 @@ class ModuleV:
         self.name = name
         self.file = file
         self.is_package = is_package
-        self.slots: dict[Any, Any] = {}
+        self.slots = Slots()
         self.state = "new"
 
 
@@ -140,7 +142,7 @@ class ClassV:
         self.module = module
         self.file = file
         self.line = line
-        self.slots: dict[Any, Any] = {}
+        self.slots = Slots()
         self.mro: tuple[Any, ...] = (self,)
         self.meta: Any = None
         self.kind = "plain"  # plain, enum, dataclass, struct
@@ -161,7 +163,7 @@ class Instance:
     def __init__(self, cls: Any, native: Any = ABSENT) -> None:
         self.cls = cls
         self.native = native
-        self.slots: dict[Any, Any] = {}
+        self.slots = Slots()
 
     def __repr__(self) -> str:
         return f"<{getattr(self.cls, 'name', getattr(self.cls, '__name__', '?'))} object>"
@@ -191,7 +193,7 @@ class FunctionV:
         self.defaults = defaults
         self.kw_defaults = kw_defaults
         self.owner: Any = None
-        self.slots: dict[Any, Any] = {}
+        self.slots = Slots()
 
 
 class BoundV:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.library.records import replace, type_hints
 from pathtrace.tracer.eval.operators import show
+from pathtrace.tracer.eval.slots import Slots
 from pathtrace.tracer.eval.values import (
     ABSENT,
     Args,
@@ -58,7 +59,7 @@ def _memoised(m: Machine, args: Args) -> Any:
     function = args.pos[0]
     if not isinstance(function, FunctionV):
         return function
-    memo: dict[Any, Any] = {}
+    memo = Slots()
 
     def run(mm: Machine, inner: Args) -> Any:
         key = tuple(mm.hash_key(value) for value in inner.pos) + tuple((k, mm.hash_key(v)) for k, v in inner.kw.items())
@@ -67,7 +68,7 @@ def _memoised(m: Machine, args: Args) -> Any:
             return mm.call(function, inner)
         value = memo.get(key, ABSENT)
         if value is not ABSENT:
-            mm.reads.append((id(memo), key))
+            mm.reads.append((memo.number, key))
             return mm.conditions.restrict(value, mm.pc)
         r0, before = len(mm.reads), mm.pc
         value = mm.call(function, inner)

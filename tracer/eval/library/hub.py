@@ -47,7 +47,7 @@ def config_object(m: Machine, data: dict[str, Any] | None, label: str, cls: Any 
     for key, value in (data or {}).items():
         write = m.written(len(m.reads))
         write.leaf = ("config", f"{label}.{key}")
-        m.writers[(id(obj.slots), key)] = write
+        m.writers[(obj.slots.number, key)] = write
         if isinstance(value, dict) and key.endswith("_config") and key not in _PLAIN_DICTS:
             obj.slots[key] = config_object(m, value, f"{label}.{key}")
         else:

@@ -71,7 +71,7 @@ def make_fields(m: Machine, cls: ClassV) -> None:
                 cls.slots.pop(name, None)
             else:
                 cls.slots[name] = field.default
-        field.where = m.writers.get((id(cls.slots), name))
+        field.where = m.writers.get((cls.slots.number, name))
         fields[name] = field
     cls.fields = list(fields.values())
 
@@ -226,9 +226,9 @@ def build_class(m: Machine, args: Args) -> Any:
     if type(namespace) is DictV:
         for key, value in namespace.slots.items():
             cls.slots[key] = value
-            write = m.writers.get((id(namespace.slots), key))
+            write = m.writers.get((namespace.slots.number, key))
             if write is not None:
-                m.writers[(id(cls.slots), key)] = write
+                m.writers[(cls.slots.number, key)] = write
     finish_class(m, cls, args.kw)
     return cls
 
@@ -257,9 +257,9 @@ def defstruct(m: Machine, args: Args) -> Any:
             elif type(present) is Descriptor and type(present.function) is FunctionV:
                 present = Descriptor(present.kind, _moved(present.function, cls), present.setter)
             cls.slots[key] = present
-            write = m.writers.get((id(namespace.slots), key))
+            write = m.writers.get((namespace.slots.number, key))
             if write is not None:
-                m.writers[(id(cls.slots), key)] = write
+                m.writers[(cls.slots.number, key)] = write
         moved_module = namespace.slots.get("__module__")
         if isinstance(moved_module, str):
             cls.module = moved_module
@@ -493,7 +493,7 @@ def object_method(m: Machine, name: str) -> Any:
             if isinstance(obj, Instance):
                 value = obj.slots.get(args.pos[1], ABSENT)
                 if value is not ABSENT:
-                    mm.reads.append((id(obj.slots), args.pos[1]))
+                    mm.reads.append((obj.slots.number, args.pos[1]))
                     return mm.conditions.restrict(value, mm.pc)
             return get_attr(mm, obj, args.pos[1])
         if name == "__eq__":
@@ -577,7 +577,7 @@ def as_dict(m: Machine, args: Args) -> Any:
         result = DictV()
         for key, value in obj.slots.items():
             if isinstance(key, str) and not key.startswith(("_", "*")):
-                m.store(result.slots, key, value, m.writers.get((id(obj.slots), key)))
+                m.store(result.slots, key, value, m.writers.get((obj.slots.number, key)))
         return result
     return Unknown(f"asdict({show(obj)})", frozenset())
 
@@ -592,7 +592,7 @@ def replace(m: Machine, args: Args) -> Any:
         if isinstance(key, str) and key.startswith("*"):
             copy.slots[key] = value  # what the object is, not its state
         else:
-            m.store(copy.slots, key, value, m.writers.get((id(obj.slots), key)))
+            m.store(copy.slots, key, value, m.writers.get((obj.slots.number, key)))
     for key, value in args.kw.items():
         m.store(copy.slots, key, value, args.kw_from.get(key))
     return copy
