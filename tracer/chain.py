@@ -8,18 +8,42 @@ line that wrote it, and from that line to the branch it stood under.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pathtrace.tracer.answer import Decision, Origin, OriginKind, Place, Reading
 from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.statements import Branch
-from pathtrace.tracer.eval.values import ABSENT, Instance
+from pathtrace.tracer.eval.values import ABSENT, DictV, Instance
 from pathtrace.tracer.evaluation import Evaluated
 
 MOST_STEPS = 24
 MOST_ORIGINS = 3
+MOST_FOUND = 40  # origins of one value that are looked at, to show the likeliest
+MOST_READS = 4000  # of one value: one made from more says nothing about any of them
 _DEPTH = 60
+
+
+class Ahead:
+    """Stretches of reads that are still to be walked, each once, the nearest first."""
+
+    def __init__(self, r0: int, r1: int) -> None:
+        self.queue = deque([(r0, r1, 0)])
+        self.known = {(r0, r1)}
+
+    def __bool__(self) -> bool:
+        return bool(self.queue)
+
+    def add(self, r0: int, r1: int, depth: int) -> None:
+        """Walk these reads later, unless they were seen, are none, or are so many that they say nothing."""
+        if 0 < r1 - r0 < MOST_READS and depth <= _DEPTH and (r0, r1) not in self.known:
+            self.known.add((r0, r1))
+            self.queue.append((r0, r1, depth))
+
+    def next(self) -> tuple[int, int, int]:
+        """The first read, the one after the last, and how far away they are."""
+        return self.queue.popleft()
 
 
 class Slice:
@@ -28,7 +52,7 @@ class Slice:
     def __init__(self, done: Evaluated) -> None:
         self.done = done
         self.m = done.machine
-        record = done.run.record
+        self.record = record = done.run.record
         self.fields: set[str] = set()
         if isinstance(record, Instance) and getattr(record.cls, "fields", None):
             self.fields = {field.name for field in record.cls.fields}
@@ -85,27 +109,26 @@ class Slice:
         """Writes by the tree's own code of configuration fields (or variables) that these reads saw."""
         found: list[tuple[str, Any, Any]] = []
         visited: set[int] = set()
-        stack = [(r0, r1, 0)]
-        while stack:
-            start, end, depth = stack.pop()
-            for where in self.m.reads[start:end]:
-                for write in _parts(self.m.writers.get(where)):
-                    if write.seq in visited or depth > _DEPTH:
+        ahead = Ahead(r0, r1)
+        while ahead:
+            start, end, depth = ahead.next()
+            for number, key, written in self.reads(start, end, depth, ahead):
+                for write in _parts(written):
+                    if write.seq in visited or write.leads:
                         continue
                     visited.add(write.seq)
-                    key = where[1]
-                    if (
-                        (key in self.fields or where[0] == self.environ)
-                        and write.leaf is None
-                        and not self.initial(write)
-                    ):
-                        value = self.value_at(where)
-                        if value is not ABSENT:  # a default in a class body is no decision
-                            found.append((str(key), value, write))
-                            continue
-                    if write.r1 > write.r0 and write.r1 - write.r0 < 4000:
-                        stack.append((write.r0, write.r1, depth + 1))
+                    if write.leaf is None and self.configures(number, key) and not self.initial(write):
+                        found.append((str(key), self.m.objects[number].slots.get(key, ABSENT), write))
+                    else:
+                        ahead.add(write.r0, write.r1, depth + 1)
         return found
+
+    def configures(self, number: int, key: Any) -> bool:
+        """Whether a slot is a variable, a field of the record, or the field's place in an overlay of it."""
+        owner = self.m.objects.get(number)
+        if number == self.environ:
+            return owner is not None
+        return key in self.fields and (owner is self.record or type(owner) is DictV)
 
     def initial(self, write: Any) -> bool:
         """Whether a write only hands the parsed arguments over."""
@@ -114,14 +137,10 @@ class Slice:
     def sources_of(self, write: Any, depth: int) -> list[Any]:
         found: list[Any] = [write]
         if depth and write.r1 - write.r0 <= 4:
-            for where in self.m.reads[write.r0 : write.r1]:
-                for part in _parts(self.m.writers.get(where)):
+            for _number, _key, written in self.m.reads[write.r0 : write.r1]:
+                for part in _parts(written):
                     found += self.sources_of(part, depth - 1)
         return found
-
-    def value_at(self, where: tuple[int, Any]) -> Any:
-        slots = self.m.objects.get(where[0])
-        return ABSENT if slots is None else slots.get(where[1], ABSENT)
 
     def tells(self, branch: Branch) -> bool:
         """Whether a branch says something: its condition saw an input."""
@@ -152,7 +171,7 @@ class Slice:
         worker = self.done.verdict.worker
         if worker is None or not worker.file:
             return ()
-        where = self.m.chosen_at
+        where = self.m.chosen_at.get((worker.module, worker.cls))
         place = Place(worker.file, worker.line, self.m.sources.line(worker.file, worker.line))
         if where is not None:
             place = Place(where[0], where[1], self.m.sources.line(*where))
@@ -160,34 +179,56 @@ class Slice:
 
     # ------------------------------------------------------------------ origins
     def origins(self, r0: int, r1: int) -> tuple[Origin, ...]:
-        """Where the values that an expression read came from."""
+        """Where the values that an expression read came from: what was given first, then the nearest."""
         found: dict[str, Origin] = {}
         visited: set[int] = set()
-        stack = [(r0, r1, 0)]
+        ahead = Ahead(r0, r1)
         variable: str | None = None
-        while stack and len(found) < MOST_ORIGINS + 3:
-            start, end, depth = stack.pop()
-            for where in self.m.reads[start:end]:
-                if where[0] == self.environ:
-                    variable = str(where[1])
-                    origin = self.variable(variable, self.m.writers.get(where))
+        while ahead and len(found) < MOST_FOUND:
+            start, end, depth = ahead.next()
+            for number, key, written in self.reads(start, end, depth, ahead):
+                if number == self.environ:
+                    variable = str(key)
+                    origin = self.variable(variable, written)
                     found.setdefault(origin.text, origin)
                     continue
-                for write in _parts(self.m.writers.get(where)):
-                    if write.seq in visited or depth > _DEPTH:
+                for write in _parts(written):
+                    if write.seq in visited or write.leads:
                         continue
                     visited.add(write.seq)
                     if write.leaf is not None:
                         origin = self.leaf(write)
                         found.setdefault(origin.text, origin)
-                    elif where[1] == "default" and variable is not None:
+                    elif key == "default" and variable is not None:
                         if self.m.environ.slots.get(variable, ABSENT) is not ABSENT:
                             continue
                         place = self.deepest(write)
                         found.setdefault("default", Origin("default", variable, place))
-                    elif write.r1 > write.r0 and write.r1 - write.r0 < 400:
-                        stack.append((write.r0, write.r1, depth + 1))
-        return tuple(found.values())[:MOST_ORIGINS]
+                    else:
+                        ahead.add(write.r0, write.r1, depth + 1)
+        ranked = sorted(found.values(), key=lambda origin: origin.kind != "flag")
+        return tuple(ranked[:MOST_ORIGINS])
+
+    def reads(self, start: int, end: int, depth: int, ahead: Ahead) -> Iterator[tuple[int, Any, Any]]:
+        """The reads of an expression, its calls aside: of a call, what it returns lies ahead.
+
+        So does, a step later, what the called function's own conditions read.
+        """
+        m, window = self.m, (start, end)
+        while start < end:
+            inside = (call for call in m.calls.get(start, ()) if call.end <= end and window not in call.returns)
+            made = max(inside, key=lambda call: call.end, default=None)
+            if made is None:
+                yield m.reads[start]
+                start += 1
+                continue
+            for r0, r1 in made.returns:
+                ahead.add(r0, r1, depth + 1)
+            for branch in m.branches[made.b0 : made.b1]:
+                if branch.function is made.function:
+                    for _node, _value, r0, r1 in branch.operands or ():
+                        ahead.add(r0, r1, depth + 2)
+            start = made.end
 
     def variable(self, name: str, write: Any) -> Origin:
         value = self.m.environ.slots.get(name, ABSENT)
@@ -214,7 +255,7 @@ class Slice:
     def deepest(self, write: Any) -> Place:
         """The line where a constant default stands."""
         for _ in range(6):
-            nexts = [part for where in self.m.reads[write.r0 : write.r1] for part in _parts(self.m.writers.get(where))]
+            nexts = [part for _number, _key, written in self.m.reads[write.r0 : write.r1] for part in _parts(written)]
             if not nexts:
                 break
             write = nexts[0]

@@ -57,32 +57,34 @@ def _without(argv: Sequence[str], drop: tuple[str, ...]) -> Iterator[str]:
 
 
 def candidates(done: Evaluated, decisions: Sequence[Decision]) -> list[Edit]:
-    """Edits of the inputs that the chain depends on, the likeliest first."""
-    variables: dict[str, None] = {}
+    """Edits of the inputs that the chain depends on: the likeliest first, and last what has modules run again."""
+    variables: dict[str, set[str]] = {}
     flags: dict[str, None] = {}
     defaults: dict[str, None] = {}
     for decision in reversed(decisions):
         for reading in decision.readings:
             for origin in reading.origins:
                 if origin.kind == "variable":
-                    variables.setdefault(origin.text.split("=")[0].split(" ")[0])
+                    variables.setdefault(origin.text.split("=")[0].split(" ")[0], set()).add(reading.value)
                 elif origin.kind == "flag":
                     flags.setdefault(origin.text)
                 elif origin.kind == "default":
                     defaults.setdefault(origin.text)
     constants = _constants(decisions)
     edits: list[Edit] = []
-    for name in variables:
+    for name, seen in variables.items():
         current = done.inputs.environ.get(name)
         for value in ("1", "0"):
-            if current != value:
+            # A switch that is on already is not tried on again, whatever turns it on.
+            if current != value and not seen <= ({"True"} if value == "1" else {"False", "None"}):
                 edits.append(Edit(f"set {name}={value}", variable=(name, value)))
         if current is not None:
             edits.append(Edit(f"unset {name}", variable=(name, None)))
     if done.inputs.kwargs is None:
         parser = done.machine.external_state.get("parser")
         edits += _flag_edits(parser, done.inputs, flags, defaults, constants)
-    return edits
+    at_load = done.machine.load_reads
+    return sorted(edits, key=lambda edit: edit.variable is not None and edit.variable[0] in at_load)
 
 
 def _flag_edits(

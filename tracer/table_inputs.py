@@ -136,9 +136,9 @@ class Finder:
             return
         for branch in _starts(done, chain):
             self.fields |= _attributes(branch.node.test) & by_dest.keys()
-        self.fields |= {key for _slots, key in self.loop_reads(done) if isinstance(key, str)} & by_dest.keys()
+        self.fields |= {key for _number, key, _write in self.loop_reads(done) if isinstance(key, str)} & by_dest.keys()
 
-    def loop_reads(self, done: Evaluated) -> list[tuple[int, Any]]:
+    def loop_reads(self, done: Evaluated) -> list[tuple[int, Any, Any]]:
         """What the scheduler's switch between the two event loops is made from."""
         m = done.machine
         partial = m.external_state.get("partial")
@@ -154,12 +154,10 @@ class Finder:
         """
         if done.run.refused and done.run.phase == "dispatch":
             return {name: ("", 0, name) for name in sorted(self.fields)}
-        writers = done.machine.writers
         found: dict[str, tuple[str, int, str]] = {}
-        for where in self.loop_reads(done):
-            if where[1] in self.fields:
-                write = writers.get(where)
-                found[where[1]] = (write.file, write.line, where[1]) if write else ("", 0, where[1])
+        for _number, key, write in self.loop_reads(done):
+            if key in self.fields:
+                found[key] = (write.file, write.line, key) if write else ("", 0, key)
         return found
 
     def relevant(self, done: Evaluated, chain: Slice) -> list[Any]:
@@ -247,11 +245,11 @@ def _sources(m: Any, r0: int, r1: int) -> list[tuple[str, str]]:
     stack = [(r0, r1, 0)]
     while stack:
         start, end, depth = stack.pop()
-        for where in m.reads[start:end]:
-            if where[0] == environ:
-                found[("variable", str(where[1]))] = None
+        for number, key, written in m.reads[start:end]:
+            if number == environ:
+                found[("variable", str(key))] = None
                 continue
-            for write in parts_of(m.writers.get(where)):
+            for write in parts_of(written):
                 if write.leaf is not None:
                     found[write.leaf] = None
                 elif depth < DEPTH and write.r1 - write.r0 <= SIMPLE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.heap import Dead, Raised, Signal
@@ -35,6 +35,31 @@ if TYPE_CHECKING:
 MOST_DEPTH = 120
 
 
+class CallReads(NamedTuple):
+    """Which reads of a call made its result: those of its ``return`` expressions.
+
+    Attributes:
+        function: what was called.
+        end: the number of reads when the call was over.
+        returns: first read, and the one after the last, of each ``return`` that was reached.
+        b0: the number of branches before the call.
+        b1: and after it.
+    """
+
+    function: FunctionV
+    end: int
+    returns: tuple[tuple[int, int], ...]
+    b0: int
+    b1: int
+
+
+class Options(NamedTuple):
+    """The options that a function of the tree adds to a parser, under these values of the variables it read."""
+
+    variables: tuple[tuple[str, Any], ...]
+    actions: tuple[Any, ...]
+
+
 def call(m: Machine, function: Any, args: Args) -> Any:
     """Call any value. An unknown callee gives an unknown result."""
     if args.spread is not None:
@@ -44,7 +69,7 @@ def call(m: Machine, function: Any, args: Args) -> Any:
         return call_function(m, function, args)
     if kind is BoundV:
         bound = Args([function.self, *args.pos], args.kw)
-        bound.pos_from = [None, *args.pos_from]
+        bound.pos_from = [args.self_from, *args.pos_from]
         bound.kw_from = args.kw_from
         bound.star_unknown = args.star_unknown
         return call(m, function.function, bound)
@@ -86,10 +111,11 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
     parser = _fresh_parser(args) if m.pc is True else None
     if parser is not None:
         known = m.external_state.get(("parser", id(function.node)))
-        if known is not None:
-            m.store(parser.slots, "*actions*", known)
+        if known is not None and all(m.environ.slots.get(name, ABSENT) == value for name, value in known.variables):
+            m.env_reads.update((name, m.env_reads.get(name, 0) + 1) for name, _value in known.variables)
+            m.store(parser.slots, "*actions*", known.actions)
             return None
-        reads = sum(m.env_reads.values())
+        read_before = dict(m.env_reads)
     node = function.node
     env = Env(function.env, function.module, local_names(node), function)
     file, line, ctrl = m.file, m.line, m.ctrl
@@ -97,6 +123,7 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
     m.depth += 1
     m.file = function.file
     m.stack.append((function, file, line))
+    r0, b0, returns, m.returns = len(m.reads), len(m.branches), m.returns, []
     try:
         if isinstance(node, ast.Lambda):
             return m.eval(node.body, env)
@@ -106,15 +133,29 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
             result = m.run_frame("function", lambda: _run_body(m, node, env))
         if m.opaque is not None and any(_is_worker(m, leaf) for _test, leaf in m.conditions.cases(result)):
             m.choosers.add(id(node))
-            if m.chosen_at is None:
-                m.chosen_at = (m.file, m.line)
-        if parser is not None and m.pc is True and result is None and reads == sum(m.env_reads.values()):
-            m.external_state[("parser", id(function.node))] = parser.slots["*actions*"]
+            _note_choice(m, result)
+        if parser is not None and m.pc is True and result is None:
+            names = [name for name, count in m.env_reads.items() if count != read_before.get(name)]
+            variables = tuple((name, m.environ.slots.get(name, ABSENT)) for name in names)
+            if all(value is ABSENT or isinstance(value, str) for _name, value in variables):
+                m.external_state[("parser", id(function.node))] = Options(variables, parser.slots["*actions*"])
         return result
     finally:
+        if m.returns and len(m.reads) > r0:
+            made = CallReads(function, len(m.reads), tuple(m.returns), b0, len(m.branches))
+            m.calls.setdefault(r0, []).append(made)
+        m.returns = returns
         m.stack.pop()
         m.depth -= 1
         m.file, m.line, m.ctrl = file, line, ctrl
+
+
+def _note_choice(m: Machine, value: Any) -> None:
+    """Remember the line where each worker class was first taken."""
+    for _test, leaf in m.conditions.cases(value):
+        if _is_worker(m, leaf):
+            cls = leaf.cls if type(leaf) is Instance else leaf
+            m.chosen_at.setdefault((cls.module, cls.name), (m.file, m.line))
 
 
 def _is_worker(m: Machine, value: Any) -> bool:
@@ -250,9 +291,9 @@ def make_instance(m: Machine, cls: ClassV, args: Args) -> Any:
     if cls.kind == "enum" and cls.slots.get("_member_names_"):
         return m.enum_lookup(cls, args)
     if m.opaque is not None and m.opaque(cls):
-        if m.chosen_at is None:
-            m.chosen_at = (m.file, m.line)
-        return Instance(cls)
+        made = Instance(cls)
+        _note_choice(m, made)
+        return made
     maker = find_in_class(m, cls, "__new__")
     if maker is not ABSENT:
         function = maker.function if type(maker) is Descriptor else maker

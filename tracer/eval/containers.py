@@ -84,7 +84,7 @@ def lookup(m: Machine, obj: DictV, key: Any, missing: Callable[[], Any]) -> Any:
     if hashed is ABSENT:
         m.throw(TypeError, f"unhashable type: '{m.type_name(key)}'")
     stored = obj.slots.get(hashed, ABSENT)
-    m.reads.append((obj.slots.number, hashed))
+    m.saw(obj.slots, hashed)
     test, value = presence(m, stored)
     if test is True:
         return m.conditions.restrict(value, m.pc)
@@ -132,7 +132,7 @@ def set_item(m: Machine, obj: Any, key: Any, value: Any, write: Any = None) -> N
             return
         if type(key) is Instance and hashed is not key:
             obj.boxed[hashed] = key
-        m.store_visibly(obj.slots, hashed, value, write)
+        m.store_visibly(obj, hashed, value, write)
     elif type(obj) is ListV:
         items = obj.slots[""]
         if isinstance(key, int) and type(items) is tuple and -len(items) <= key < len(items):

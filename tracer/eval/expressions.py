@@ -16,6 +16,7 @@ from pathtrace.tracer.eval.operators import roots_of, show, truth
 from pathtrace.tracer.eval.scopes import Env
 from pathtrace.tracer.eval.values import (
     ABSENT,
+    BoundV,
     DictV,
     FunctionV,
     LazyModule,
@@ -42,7 +43,7 @@ def lookup(m: Machine, ident: str, env: Env) -> Any:
                 continue
             value = scope.slots.get(ident, ABSENT)
             if value is not ABSENT:
-                m.reads.append((scope.slots.number, ident))
+                m.saw(scope.slots, ident)
                 if type(value) is Guarded:
                     return _guarded_name(m, ident, value)
                 if type(value) is LazyName or type(value) is LazyModule:
@@ -64,7 +65,7 @@ def global_name(m: Machine, ident: str, env: Env) -> Any:
     slots = env.module.slots
     value = slots.get(ident, ABSENT)
     if value is not ABSENT:
-        m.reads.append((slots.number, ident))
+        m.saw(slots, ident)
         if type(value) is Guarded:
             return _guarded_name(m, ident, value)
         if type(value) is LazyName or type(value) is LazyModule:
@@ -108,12 +109,15 @@ def attribute(m: Machine, node: ast.Attribute, env: Env) -> Any:
 
 
 def call_node(m: Machine, node: ast.Call, env: Env) -> Any:
+    r0 = len(m.reads)
     function = m.eval(node.func, env)
+    self_from = m.written(r0) if type(function) is BoundV else None
     if type(node.func) is ast.Name and node.func.id in ("super", "locals", "globals", "vars"):
         special = m.scope_call(node, env, function)
         if special is not ABSENT:
             return special
     args = call_args(m, node, env)
+    args.self_from = self_from
     m.line = node.lineno
     return call(m, function, args)
 

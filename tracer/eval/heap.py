@@ -14,7 +14,7 @@ from typing import Any
 
 from pathtrace.tracer.eval.conditions import Conditions, Guarded, breadth
 from pathtrace.tracer.eval.slots import NUMBERING, Slots
-from pathtrace.tracer.eval.values import ABSENT, Unknown
+from pathtrace.tracer.eval.values import ABSENT, CARRIERS, Instance, Unknown, is_value
 
 MOST_CASES = 48
 MOST_TERMINALS = 12
@@ -54,10 +54,11 @@ class Write:
     """Who wrote a slot: a line, the branch it stood under, and the reads that made the value.
 
     ``leaf`` is set where the value enters from outside (a flag, a variable, a config key, a default);
-    ``parts`` where states were merged.
+    ``parts`` where states were merged; ``leads`` where what was written is an object that only leads to
+    values (a module, a function, an instance), so that what made it says nothing about them.
     """
 
-    __slots__ = ("ctrl", "file", "leaf", "line", "parts", "r0", "r1", "seq")
+    __slots__ = ("ctrl", "file", "leads", "leaf", "line", "parts", "r0", "r1", "seq")
 
     def __init__(self, seq: int, file: str, line: int, ctrl: Any, r0: int, r1: int) -> None:
         self.seq = seq
@@ -67,6 +68,7 @@ class Write:
         self.r0 = r0
         self.r1 = r1
         self.leaf: tuple[str, str] | None = None
+        self.leads = False
         self.parts: tuple[Any, ...] = ()
 
 
@@ -110,9 +112,9 @@ class Heap:
         self.trail: list[tuple[Slots, Any, Any, Any]] = []
         self.parted: float = 0
         self.writers: dict[tuple[int, Any], Any] = {}
-        self.objects: dict[int, Slots] = {}
+        self.objects: dict[int, Any] = {}
         self.frames: list[Frame] = []
-        self.reads: list[tuple[int, Any]] = []
+        self.reads: list[tuple[int, Any, Any]] = []
         self.seq = 0
         self.unknowns: dict[str, int] = {}
         self.file = ""
@@ -145,18 +147,25 @@ class Heap:
         self.seq += 1
         return Write(self.seq, self.file, self.line, self.ctrl, r0, len(self.reads))
 
+    def saw(self, slots: Slots, key: Any) -> None:
+        """Note that ``slots[key]`` was read, and who had written it by then."""
+        number = slots.number
+        self.reads.append((number, key, self.writers.get((number, key))))
+
     def store(self, slots: Slots, key: Any, value: Any, write: Any = None) -> None:
         """Set ``slots[key]``, journalled unless only the current path can see these slots."""
         where = (slots.number, key)
         if slots.number <= self.parted:
             self.trail.append((slots, key, slots.get(key, ABSENT), self.writers.get(where)))
+        if type(value) in CARRIERS and write is not None:
+            write.leads = not (type(value) is Instance and is_value(value))
         slots[key] = value
         self.writers[where] = write
 
-    def store_visibly(self, slots: Slots, key: Any, value: Any, write: Any = None) -> None:
-        """Like :meth:`store`, for an attribute or item: the chain may ask for its value afterwards."""
-        self.objects[slots.number] = slots
-        self.store(slots, key, value, write)
+    def store_visibly(self, obj: Any, key: Any, value: Any, write: Any = None) -> None:
+        """:meth:`store` into an object's slots. The chain may ask for whose attribute or item it was."""
+        self.objects[obj.slots.number] = obj
+        self.store(obj.slots, key, value, write)
 
     def undo(self, mark: int) -> None:
         """Take back every write since ``mark``."""

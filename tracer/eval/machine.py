@@ -37,6 +37,7 @@ from pathtrace.tracer.eval.values import (
 
 MOST_STEPS = 3_000_000
 MOST_SECONDS = 60
+_FORGOTTEN = (0, None, None)
 _LASTING = ("present", "environ", "yaml")
 
 
@@ -78,6 +79,8 @@ class Machine(Heap):
         self.equalities: dict[str, list[tuple[Any, Any]]] = {}
         self.builtins = builtin.table()
         self.branches: list[Any] = []
+        self.returns: list[tuple[int, int]] = []
+        self.calls: dict[int, list[calls.CallReads]] = {}
         self.operands: list[Any] | None = None
         self.stack: list[tuple[Any, str, int]] = []
         self.handling: list[Raised] = []
@@ -87,7 +90,7 @@ class Machine(Heap):
         self.opaque: Callable[[ClassV], bool] | None = None
         self.forgive: Callable[[Env, str], Any] | None = None
         self.choosers: set[int] = set()
-        self.chosen_at: tuple[str, int] | None = None
+        self.chosen_at: dict[tuple[str, str], tuple[str, int]] = {}
         self.depth = 0
         self.steps = 0
         self.log: list[tuple[str, Any, str, int, Any]] = []
@@ -100,6 +103,7 @@ class Machine(Heap):
         self.argv: list[str] = []
         self.started = process_time()
         self.loaded_writers: dict[tuple[int, Any], Any] = {}
+        self.loaded_reads: list[tuple[int, int]] = []
 
     # ------------------------------------------------------------------ evaluation
     def eval(self, node: ast.expr, env: Env) -> Any:
@@ -311,6 +315,7 @@ class Machine(Heap):
         self.parted = inf
         self.file = module.file
         self.loading += 1
+        r0 = len(self.reads)
         try:
             with NUMBERING.signed(-1):
                 self.run_frame("module", lambda: self.exec_block(body, module_env(module)))
@@ -324,6 +329,8 @@ class Machine(Heap):
             raise
         finally:
             self.loading -= 1
+            if not self.loading:
+                self.loaded_reads.append((r0, len(self.reads)))
             (
                 self.pc,
                 self.trail,
@@ -376,19 +383,29 @@ class Machine(Heap):
         self.writers.update(self.loaded_writers)
         self.objects.clear()
         self.frames, self.stack, self.handling, self.try_depth = [], [], [], []
-        self.branches, self.reads, self.log = [], [], []
+        self.forget_reads()
+        self.branches, self.log = [], []
+        self.returns, self.calls = [], {}
         self.env_reads = dict.fromkeys(self.load_reads, 1)
         self.steps = self.depth = 0
         self.started = process_time()
         self.unknowns = {}
         self.conditions.base = len(self.conditions._nodes)
-        self.choosers, self.chosen_at = set(), None
+        self.choosers, self.chosen_at = set(), {}
         self.ctrl = self.operands = self.on_yield = self.opaque = self.forgive = None
         self.external_state = {
             key: value for key, value in self.external_state.items() if isinstance(key, tuple) or key in _LASTING
         }
         self.unfollowed = dict(self.unfollowed)
         return True
+
+    def forget_reads(self) -> None:
+        """Keep only the reads of loading modules, where they are: what was written then points to them."""
+        done = 0
+        for r0, r1 in self.loaded_reads:
+            self.reads[done:r0] = [_FORGOTTEN] * (r0 - done)
+            done = r1
+        del self.reads[done:]
 
     def import_module(self, name: str) -> Any:
         """``importlib.import_module(name)``."""

@@ -61,7 +61,7 @@ def find_in_class(m: Machine, cls: Any, name: str) -> Any:
         if isinstance(base, ClassV):
             value = base.slots.get(name, ABSENT)
             if value is not ABSENT:
-                m.reads.append((base.slots.number, name))
+                m.saw(base.slots, name)
                 return value
     return ABSENT
 
@@ -190,7 +190,7 @@ def _instance_attr(m: Machine, obj: Instance, name: str, default: Any) -> Any:
     if found is not ABSENT and _is_data_descriptor(m, found):
         return bind(m, found, obj, cls)
     value = obj.slots.get(name, ABSENT)
-    m.reads.append((obj.slots.number, name))
+    m.saw(obj.slots, name)
     if value is not ABSENT:
         test, present = m.presence(value)
         if test is True:
@@ -231,7 +231,7 @@ def _after_slots(m: Machine, obj: Instance, name: str, found: Any, default: Any)
             return m.call(BoundV(fallback, obj), Args([name]))
         return m.attempt(lambda: m.call(BoundV(fallback, obj), Args([name])), AttributeError, default)
     if name == "__setattr__":
-        return Native(name, lambda mm, args: set_slot(mm, obj, args.pos[0], args.pos[1]))
+        return Native(name, lambda mm, args: set_slot(mm, obj, args.pos[0], args.pos[1], args.written(1)))
     if name in ("__init__", "__post_init__", "__init_subclass__", "__set_name__") and default is ABSENT:
         return Native(name, lambda _m, _args: None)
     outside = outside_bases(cls)
@@ -368,7 +368,7 @@ def _super_attr(m: Machine, obj: SuperV, name: str, default: Any) -> Any:
             if model is not ABSENT:
                 return model
     if name == "__setattr__":
-        return Native(name, lambda mm, args: set_slot(mm, obj.self, args.pos[0], args.pos[1]))
+        return Native(name, lambda mm, args: set_slot(mm, obj.self, args.pos[0], args.pos[1], args.written(1)))
     if name == "__getattribute__":
         return Native(name, lambda mm, args: get_attr(mm, obj.self, args.pos[0]))
     if name == "__getattr__":
@@ -420,7 +420,7 @@ def _module_attr(m: Machine, obj: ModuleV, name: str, default: Any) -> Any:
     m.run_module(obj)
     value = obj.slots.get(name, ABSENT)
     if value is not ABSENT:
-        m.reads.append((obj.slots.number, name))
+        m.saw(obj.slots, name)
         test, present = m.presence(value)
         if test is True:
             if type(present) in (LazyModule, LazyName):
@@ -463,13 +463,15 @@ def set_attr(m: Machine, obj: Any, name: str, value: Any, write: Any = None) -> 
     if kind is Instance:
         setter = find_in_class(m, obj.cls, "__setattr__")
         if setter is not ABSENT and type(setter) is FunctionV:
-            m.call(BoundV(setter, obj), Args([name, value]))
+            args = Args([name, value])
+            args.pos_from = [None, write]
+            m.call(BoundV(setter, obj), args)
             return
         set_slot(m, obj, name, value, write)
     elif kind is Guarded:
         m.lift(lambda leaf: set_attr(m, leaf, name, value, write), obj)
     elif kind is ClassV or kind is FunctionV or kind is ModuleV:
-        m.store_visibly(obj.slots, name, value, write)
+        m.store_visibly(obj, name, value, write)
     elif kind is LazyModule or kind is LazyName:
         set_attr(m, m.resolve(obj), name, value, write)
     elif kind in (Unknown, External, Native, BoundV, SuperV):
@@ -494,7 +496,7 @@ def set_slot(m: Machine, obj: Any, name: str, value: Any, write: Any = None) -> 
         if setter is not ABSENT:
             m.call(BoundV(setter, found), Args([obj, value]))
             return
-    m.store_visibly(obj.slots, name, value, write)
+    m.store_visibly(obj, name, value, write)
 
 
 def describe_missing(m: Machine, obj: Any, name: str) -> Unknown:

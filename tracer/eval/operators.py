@@ -443,7 +443,7 @@ def _has_key(m: Machine, container: Any, item: Any) -> Any:
     if key is ABSENT:
         m.throw(TypeError, f"unhashable type: '{m.type_name(item)}'")
     value = container.slots.get(key, ABSENT)
-    m.reads.append((container.slots.number, key))
+    m.saw(container.slots, key)
     test, _ = m.presence(value)
     if test is False and type(container) is DictV and container.havoc:
         return m.ask(f"{show(item)} in {show(container)}", frozenset(container.havoc))

@@ -69,11 +69,12 @@ def search(
         hit = m.conditions.both(present, test)
         if m.conditions.both(left, hit) is False:
             continue
-        hits.append((hit, item, (holder.slots.number, wanted)))
+        hits.append((hit, item, holder.slots))
         left = m.conditions.both(left, m.conditions.negation(hit))
         if left is False:
             break
-    m.reads.extend(where for _hit, _item, where in hits)
+    for _hit, _item, slots in hits:
+        m.saw(slots, wanted)
     if not hits:
         return None
     if left is not False:

@@ -272,7 +272,9 @@ def _forget(m: Machine, body: list[ast.stmt], env: Env, why: str) -> None:
 
 
 def return_stmt(m: Machine, node: ast.Return, env: Env) -> Signal:
+    r0 = len(m.reads)
     value = None if node.value is None else m.eval(node.value, env)
+    m.returns.append((r0, len(m.reads)))
     return Signal("return", value)
 
 

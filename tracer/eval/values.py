@@ -255,15 +255,29 @@ class TypingV:
 class Args:
     """The arguments of one call, with where each came from."""
 
-    __slots__ = ("kw", "kw_from", "pos", "pos_from", "spread", "star_unknown")
+    __slots__ = ("kw", "kw_from", "pos", "pos_from", "self_from", "spread", "star_unknown")
 
     def __init__(self, pos: list[Any] | None = None, kw: dict[str, Any] | None = None) -> None:
         self.pos: list[Any] = pos if pos is not None else []
         self.kw: dict[str, Any] = kw if kw is not None else {}
         self.pos_from: list[Any] = []
         self.kw_from: dict[str, Any] = {}
+        self.self_from: Any = None
         self.star_unknown: Unknown | None = None
         self.spread: Any = None  # ``**value`` whose value differs by case
+
+    def written(self, index: int) -> Any:
+        """Who made a positional argument, or None where that was not noted."""
+        return self.pos_from[index] if index < len(self.pos_from) else None
+
+
+CARRIERS = frozenset({ModuleV, FunctionV, BoundV, Native, Instance, SuperV})
+"""Types of objects that are read on the way to a value."""
+
+
+def is_value(obj: Instance) -> bool:
+    """Whether an instance is a value itself: an enum member, or one of a class made from ``int`` or ``str``."""
+    return obj.native is not ABSENT or getattr(obj.cls, "kind", None) == "enum"
 
 
 def builtin_types() -> tuple[type, ...]:

@@ -306,7 +306,7 @@ def _hasattr(m: Machine, args: Args) -> Any:
 def _setattr(m: Machine, args: Args) -> None:
     obj, name, value = args.pos
     if isinstance(name, str):
-        m.set_attr(obj, name, value, args.pos_from[2] if len(args.pos_from) > 2 else m.written(len(m.reads)))
+        m.set_attr(obj, name, value, args.written(2) or m.written(len(m.reads)))
 
 
 def _delattr(m: Machine, args: Args) -> None:

@@ -68,7 +68,7 @@ def _memoised(m: Machine, args: Args) -> Any:
             return mm.call(function, inner)
         value = memo.get(key, ABSENT)
         if value is not ABSENT:
-            mm.reads.append((memo.number, key))
+            mm.saw(memo, key)
             return mm.conditions.restrict(value, mm.pc)
         r0, before = len(mm.reads), mm.pc
         value = mm.call(function, inner)

@@ -253,7 +253,7 @@ def _view(kind: str) -> Method:
             test, value = m.presence(stored)
             if test is False:
                 continue
-            m.reads.append((obj.slots.number, key))
+            m.saw(obj.slots, key)
             original = obj.boxed.get(key, key)
             item = original if kind == "keys" else value if kind == "values" else (original, value)
             items.append(item if test is True else Maybe(test, item))

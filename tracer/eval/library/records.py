@@ -168,7 +168,7 @@ def _init_record(m: Machine, obj: Instance, owner: ClassV, args: Args) -> None:
         if field in positional and positional.index(field) < len(args.pos):
             index = positional.index(field)
             value = args.pos[index]
-            write = args.pos_from[index] if index < len(args.pos_from) else None
+            write = args.written(index)
         elif field.name in given:
             value = given.pop(field.name)
             write = args.kw_from.get(field.name)
@@ -487,13 +487,13 @@ def object_method(m: Machine, name: str) -> Any:
         if name == "__setattr__":
             from pathtrace.tracer.eval.objects import set_slot
 
-            set_slot(mm, obj, args.pos[1], args.pos[2])
+            set_slot(mm, obj, args.pos[1], args.pos[2], args.written(2))
             return None
         if name == "__getattribute__":
             if isinstance(obj, Instance):
                 value = obj.slots.get(args.pos[1], ABSENT)
                 if value is not ABSENT:
-                    mm.reads.append((obj.slots.number, args.pos[1]))
+                    mm.saw(obj.slots, args.pos[1])
                     return mm.conditions.restrict(value, mm.pc)
             return get_attr(mm, obj, args.pos[1])
         if name == "__eq__":
