@@ -199,7 +199,8 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files
     m.pc = True
     if done.run.record is not None:
         m.external_state["view"] = resolved_view_of(m, done.run.record)
-    decisions = Slice(done).decisions()
+    chain = Slice(done)
+    decisions = chain.decisions()
     resolved = resolved_fields(done)
     refusal = found.refusal
     if refusal is not None and refusal.phase == "parse":
@@ -218,7 +219,7 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files
         assumptions=_assumptions(request, done),
         notes=_notes(request, evaluator, done, files),
     )
-    edits = candidates(done, decisions)
+    edits = candidates(done, decisions, chain.texts)
     made = replace(made, ignored=ignored(evaluator, done, request.environment.sources))
     if request.changes and found.outcome in ("worker", "refused"):
         changes, note = search(evaluator, edits, done.inputs, found, request.expect)

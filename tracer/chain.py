@@ -57,7 +57,8 @@ class Slice:
         if isinstance(record, Instance) and getattr(record.cls, "fields", None):
             self.fields = {field.name for field in record.cls.fields}
         self.environ = self.m.environ.slots.number
-        self.origin_memo: dict[int, tuple[Origin, ...]] = {}
+        self.known_origins: dict[tuple[int, int], tuple[Origin, ...]] = {}
+        self.texts: set[str] = set()  # variables whose default is a text: no switches
 
     # ------------------------------------------------------------------ the slice
     def decisions(self) -> tuple[Decision, ...]:
@@ -180,6 +181,12 @@ class Slice:
     # ------------------------------------------------------------------ origins
     def origins(self, r0: int, r1: int) -> tuple[Origin, ...]:
         """Where the values that an expression read came from: what was given first, then the nearest."""
+        known = self.known_origins.get((r0, r1))
+        if known is None:
+            known = self.known_origins[(r0, r1)] = self.find_origins(r0, r1)
+        return known
+
+    def find_origins(self, r0: int, r1: int) -> tuple[Origin, ...]:
         found: dict[str, Origin] = {}
         visited: set[int] = set()
         ahead = Ahead(r0, r1)
@@ -196,6 +203,8 @@ class Slice:
                     if write.seq in visited or write.leads:
                         continue
                     visited.add(write.seq)
+                    if key == "default":
+                        self.note_text(number)
                     if write.leaf is not None:
                         origin = self.leaf(write)
                         found.setdefault(origin.text, origin)
@@ -229,6 +238,12 @@ class Slice:
                     for _node, _value, r0, r1 in branch.operands or ():
                         ahead.add(r0, r1, depth + 2)
             start = made.end
+
+    def note_text(self, number: int) -> None:
+        """Note the variable that an object stands for, if its default is a text."""
+        owner = self.m.objects.get(number)
+        if owner is not None and isinstance(owner.slots.get("default"), str):
+            self.texts.add(str(owner.slots.get("name")))
 
     def variable(self, name: str, write: Any) -> Origin:
         value = self.m.environ.slots.get(name, ABSENT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from time import process_time
 from typing import Any
@@ -56,8 +56,11 @@ def _without(argv: Sequence[str], drop: tuple[str, ...]) -> Iterator[str]:
         index += 1
 
 
-def candidates(done: Evaluated, decisions: Sequence[Decision]) -> list[Edit]:
-    """Edits of the inputs that the chain depends on: the likeliest first, and last what has modules run again."""
+def candidates(done: Evaluated, decisions: Sequence[Decision], texts: Set[str] = frozenset()) -> list[Edit]:
+    """Edits of the inputs that the chain depends on: the likeliest first, and last what has modules run again.
+
+    ``texts``: variables that are no switches, so that neither 1 nor 0 is tried.
+    """
     variables: dict[str, set[str]] = {}
     flags: dict[str, None] = {}
     defaults: dict[str, None] = {}
@@ -74,7 +77,7 @@ def candidates(done: Evaluated, decisions: Sequence[Decision]) -> list[Edit]:
     edits: list[Edit] = []
     for name, seen in variables.items():
         current = done.inputs.environ.get(name)
-        for value in ("1", "0"):
+        for value in () if name in texts else ("1", "0"):
             # A switch that is on already is not tried on again, whatever turns it on.
             if current != value and not seen <= ({"True"} if value == "1" else {"False", "None"}):
                 edits.append(Edit(f"set {name}={value}", variable=(name, value)))

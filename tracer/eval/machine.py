@@ -381,7 +381,7 @@ class Machine(Heap):
             slots.update(environ)
         self.writers.clear()
         self.writers.update(self.loaded_writers)
-        self.objects.clear()
+        self.objects = {number: obj for number, obj in self.objects.items() if number < 0}
         self.frames, self.stack, self.handling, self.try_depth = [], [], [], []
         self.forget_reads()
         self.branches, self.log = [], []
