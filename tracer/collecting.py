@@ -19,7 +19,7 @@ class Collector:
     """The collector of this process; one for all evaluators, since garbage of one is seen only by a walk of all."""
 
     def __init__(self) -> None:
-        self.left = 0
+        self.left: int | None = None  # nothing ran yet
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -32,7 +32,8 @@ class Collector:
         try:
             yield
         finally:
-            self.left += gc.get_count()[0] - before
+            # What the first evaluation leaves are mostly the modules it loaded: a walk would find little.
+            self.left = 0 if self.left is None else self.left + gc.get_count()[0] - before
             if self.left > LEFT_AT_MOST:
                 self.left = 0
                 gc.unfreeze()

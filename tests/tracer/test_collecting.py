@@ -29,7 +29,7 @@ def test_a_cycle_frozen_by_an_earlier_evaluation_is_collected_later() -> None:
 def test_what_is_left_counts_up_from_one_evaluation_to_the_next() -> None:
     collector = Collector()
     kept = []
-    for _ in range(3):
+    for _ in range(4):
         with collector.paused():
             kept.append([[] for _ in range(1000)])
     assert collector.left > 2500

@@ -57,11 +57,6 @@ def _key(value: Any) -> Any:
     return id(value)
 
 
-def same(left: Any, right: Any) -> bool:
-    """Whether two terminals are the same value (by type and value for scalars, else by identity)."""
-    return left is right or (type(left) is type(right) and _key(left) == _key(right))
-
-
 class Conditions:
     """The diagrams of one evaluation: atoms by key, unique nodes, memoised operations."""
 
@@ -105,9 +100,10 @@ class Conditions:
         return node
 
     def _node(self, atom: Atom, hi: Any, lo: Any) -> Any:
-        if same(hi, lo):
+        hi_key, lo_key = _key(hi), _key(lo)
+        if hi_key == lo_key:
             return hi
-        key = (atom.index, _key(hi), _key(lo))
+        key = (atom.index, hi_key, lo_key)
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = Guarded(atom, hi, lo)
@@ -119,24 +115,26 @@ class Conditions:
             return then
         if test is False:
             return other
-        if same(then, other):
+        if then is other:
             return then
         if then is True and other is False:
             return test
-        key = (id(test), _key(then), _key(other))
+        then_key, other_key = _key(then), _key(other)
+        if then_key == other_key:
+            return then
+        key = (id(test), then_key, other_key)
         found = self._ite.get(key)
         if found is not None:
             return found[0]
         top: Atom = test.atom
-        for value in (then, other):
-            if type(value) is Guarded and value.atom.index < top.index:
-                top = value.atom
-        parts = [
-            (value.hi, value.lo) if type(value) is Guarded and value.atom is top else (value, value)
-            for value in (test, then, other)
-        ]
-        (th, tl), (ah, al), (bh, bl) = parts
-        result = self._node(top, self.ite(th, ah, bh), self.ite(tl, al, bl))
+        if type(then) is Guarded and then.atom.index < top.index:
+            top = then.atom
+        if type(other) is Guarded and other.atom.index < top.index:
+            top = other.atom
+        hi, lo = (test.hi, test.lo) if test.atom is top else (test, test)
+        then_hi, then_lo = (then.hi, then.lo) if type(then) is Guarded and then.atom is top else (then, then)
+        other_hi, other_lo = (other.hi, other.lo) if type(other) is Guarded and other.atom is top else (other, other)
+        result = self._node(top, self.ite(hi, then_hi, other_hi), self.ite(lo, then_lo, other_lo))
         self._ite[key] = (result, test, then, other)  # the operands stay alive: ids are keys
         return result
 

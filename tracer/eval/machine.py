@@ -491,6 +491,8 @@ class Machine(Heap):
 
     def new_set(self, items: tuple[Any, ...]) -> Any:
         """A new set."""
+        if all(isinstance(item, str) for item in items):
+            return SetV(dict.fromkeys(items, True))
         slots: dict[Any, Any] = {}
         for item in items:
             test, value = (item.test, item.value) if type(item) is Maybe else (True, item)

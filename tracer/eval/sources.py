@@ -89,10 +89,10 @@ class Sources:
             source = self.find(name)
             data = (self.read(source.path) if source is not None else None) or b""
             found = self._mentions[name] = Counter()
-            for word in _WORDS.findall(_COMMENTS.sub(b"", data)):
+            for word, count in Counter(_WORDS.findall(_COMMENTS.sub(b"", data))).items():
                 parts = word.decode("utf-8", "replace").split(".")
                 for end in range(1, len(parts) + 1):
-                    found[".".join(parts[:end])] += 1
+                    found[".".join(parts[:end])] += count
         return found
 
     def assignments(self, path: str) -> dict[str, list[int]]:
