@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathtrace.tracer.eval.conditions import Conditions, Guarded, breadth, same
+from pathtrace.tracer.eval.conditions import Conditions, Guarded, breadth
 
 NAMES = ("a", "b", "c", "d", "e")
 Assignment = dict[str, bool]
@@ -31,6 +31,11 @@ FORMULAS = st.recursive(
 TERMINALS = st.sampled_from([None, True, False, 1, 0, 1.0, "x", "", b"x", (1, "x"), (True, "x"), ("y",)])
 VALUES = st.recursive(TERMINALS, lambda inner: st.tuples(st.just("if"), FORMULAS, inner, inner), max_leaves=6)
 ORDERS = st.permutations(NAMES)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two terminals are one value: 1 and True are not."""
+    return type(left) is type(right) and repr(left) == repr(right)
 
 
 def holds(formula: Any, at: Assignment) -> bool:
