@@ -35,7 +35,7 @@ def import_name(m: Machine, node: ast.Import, env: Env) -> None:
             continue
         if m.find_module(alias.name) is None:
             m.throw_import(f"No module named '{alias.name}'", missing=True)
-        if env.locals is None and not m.mentions(env, alias.asname or alias.name):
+        if not m.mentions(env, alias.asname or alias.name):
             m.run_module(m.module(alias.name))
         elif env.locals is not None:
             m.touch_packages(alias.name)
@@ -66,13 +66,13 @@ def import_from(m: Machine, node: ast.ImportFrom, env: Env) -> None:
             continue
         bound = alias.asname or alias.name
         if env.locals is None or env.is_class:
-            if not m.mentions(env, bound):
-                value = imported(m, base, alias.name)
-                m.bind_name(bound, value, env, None)
-            else:
+            if m.mentions(env, bound):
                 m.bind_name(bound, LazyName(base, alias.name), env, None)
-        else:
-            m.bind_name(bound, imported(m, base, alias.name), env, None)
+                continue
+        value = imported(m, base, alias.name)
+        if type(value) is LazyModule and not m.mentions(env, bound):
+            m.run_module(m.module(value.name))  # a module imported for what it does: it registers something
+        m.bind_name(bound, value, env, None)
 
 
 def absolute_name(module: ModuleV, node: ast.ImportFrom) -> str:
