@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from pathtrace.tests import trees
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from pathtrace.tracer.tree.model import Tree
 
 # `make test` runs the first, the same examples every time; `make fuzz` runs the second, new ones.
-# No deadline: the first example reads a tree.
-settings.register_profile("test", max_examples=300, deadline=None, derandomize=True)
-settings.register_profile("fuzz", max_examples=10_000, deadline=None)
+# No deadline: the first example reads a tree. No explaining: it traces every line of an evaluation, which
+# takes minutes and more stack than there is.
+PHASES = tuple(phase for phase in Phase if phase is not Phase.explain)
+settings.register_profile("test", max_examples=300, deadline=None, derandomize=True, phases=PHASES)
+settings.register_profile("fuzz", max_examples=10_000, deadline=None, phases=PHASES)
 settings.load_profile("test")
 
 

@@ -65,10 +65,9 @@ def import_from(m: Machine, node: ast.ImportFrom, env: Env) -> None:
             env.module.slots["*stars*"] = [*env.module.slots["*stars*"], base]
             continue
         bound = alias.asname or alias.name
-        if env.locals is None or env.is_class:
-            if m.mentions(env, bound):
-                m.bind_name(bound, LazyName(base, alias.name), env, None)
-                continue
+        if (env.locals is None or env.is_class) and m.mentions(env, bound):
+            m.bind_name(bound, LazyName(base, alias.name), env, None)
+            continue
         value = imported(m, base, alias.name)
         if type(value) is LazyModule and not m.mentions(env, bound):
             m.run_module(m.module(value.name))  # a module imported for what it does: it registers something
