@@ -21,6 +21,7 @@ from pathtrace.tracer.evaluation import Evaluated
 MOST_STEPS = 24
 MOST_ORIGINS = 3
 MOST_FOUND = 40  # origins of one value that are looked at, to show the likeliest
+_RANKS: tuple[OriginKind, ...] = ("flag", "variable", "hook", "config", "default", "assumption", "unknown")
 MOST_READS = 4000  # of one value: one made from more says nothing about any of them
 _DEPTH = 60
 
@@ -203,19 +204,16 @@ class Slice:
                     if write.seq in visited or write.leads:
                         continue
                     visited.add(write.seq)
-                    if key == "default":
-                        self.note_text(number)
+                    stands_for = self.stands_for(number) or variable if key == "default" else None
                     if write.leaf is not None:
                         origin = self.leaf(write)
                         found.setdefault(origin.text, origin)
-                    elif key == "default" and variable is not None:
-                        if self.m.environ.slots.get(variable, ABSENT) is not ABSENT:
-                            continue
-                        place = self.deepest(write)
-                        found.setdefault("default", Origin("default", variable, place))
+                    elif stands_for is not None:
+                        if self.m.environ.slots.get(stands_for, ABSENT) is ABSENT:
+                            found.setdefault("default", Origin("default", stands_for, self.deepest(write)))
                     else:
                         ahead.add(write.r0, write.r1, depth + 1)
-        ranked = sorted(found.values(), key=lambda origin: origin.kind != "flag")
+        ranked = sorted(found.values(), key=lambda origin: _RANKS.index(origin.kind))
         return tuple(ranked[:MOST_ORIGINS])
 
     def reads(self, start: int, end: int, depth: int, ahead: Ahead) -> Iterator[tuple[int, Any, Any]]:
@@ -239,11 +237,15 @@ class Slice:
                         ahead.add(r0, r1, depth + 2)
             start = made.end
 
-    def note_text(self, number: int) -> None:
-        """Note the variable that an object stands for, if its default is a text."""
+    def stands_for(self, number: int) -> str | None:
+        """The variable that an object with a default stands for, by the object's own ``name``."""
         owner = self.m.objects.get(number)
-        if owner is not None and isinstance(owner.slots.get("default"), str):
-            self.texts.add(str(owner.slots.get("name")))
+        name = None if owner is None else owner.slots.get("name")
+        if owner is None or not isinstance(name, str):
+            return None
+        if isinstance(owner.slots.get("default"), str):
+            self.texts.add(name)
+        return name
 
     def variable(self, name: str, write: Any) -> Origin:
         value = self.m.environ.slots.get(name, ABSENT)
