@@ -15,7 +15,6 @@ from typing import Any
 
 from pathtrace.tracer.answer import Change, Decision
 from pathtrace.tracer.eval.operators import plain
-from pathtrace.tracer.eval.values import Instance
 from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
 from pathtrace.tracer.verdict import Verdict
 
@@ -237,6 +236,3 @@ def _same_class(result: Verdict, base: Verdict) -> bool:
 
 def _meets(change: Change, expect: str) -> bool:
     return change.worker is not None and expect in (change.worker.cls, f"{change.worker.module}.{change.worker.cls}")
-
-
-__all__ = ["Edit", "Instance", "candidates", "search"]
