@@ -299,30 +299,29 @@ class Machine(Heap):
             module.state = "unreadable"
             reason, line = self.sources.broken.get(module.file, ("", 1))
             raise GiveUp(f"it is not Python that can be read here ({reason})", module.file, line)
-        saved = (
-            self.pc,
-            self.trail,
-            self.parted,
-            self.file,
-            self.line,
-            self.ctrl,
-            self.operands,
-            self.stack,
-            self.depth,
-            self.opaque,
-        )
-        self.pc, self.trail, self.ctrl, self.operands, self.stack, self.opaque = True, [], None, None, [], None
-        self.parted = inf
-        self.file = module.file
-        self.loading += 1
         r0 = len(self.reads)
+        self.loading += 1
         try:
-            with NUMBERING.signed(-1):
+            with (
+                NUMBERING.signed(-1),
+                self.aside(
+                    pc=True,
+                    trail=[],
+                    parted=inf,
+                    file=module.file,
+                    line=self.line,
+                    ctrl=None,
+                    operands=None,
+                    stack=[],
+                    depth=self.depth,
+                    opaque=None,
+                ),
+            ):
                 self.run_frame("module", lambda: self.exec_block(body, module_env(module)))
-            module.state = "done"
-            self.check_own_names(module)
-            for slots, key, _old, _write in self.trail:
-                self.loaded_writers[(slots.number, key)] = self.writers.get((slots.number, key))
+                module.state = "done"
+                self.check_own_names(module)
+                for slots, key, _old, _write in self.trail:
+                    self.loaded_writers[(slots.number, key)] = self.writers.get((slots.number, key))
         except BaseException:
             module.state = "new"
             module.slots.clear()
@@ -331,18 +330,16 @@ class Machine(Heap):
             self.loading -= 1
             if not self.loading:
                 self.loaded_reads.append((r0, len(self.reads)))
-            (
-                self.pc,
-                self.trail,
-                self.parted,
-                self.file,
-                self.line,
-                self.ctrl,
-                self.operands,
-                self.stack,
-                self.depth,
-                self.opaque,
-            ) = saved
+
+    @contextmanager
+    def aside(self, **values: Any) -> Iterator[None]:
+        """Inside, these attributes of the machine have other values."""
+        saved = {name: getattr(self, name) for name in values}
+        vars(self).update(values)
+        try:
+            yield
+        finally:
+            vars(self).update(saved)
 
     def check_own_names(self, module: ModuleV) -> None:
         """A name imported from a module that was still running must be there by the time it is done."""
@@ -358,13 +355,8 @@ class Machine(Heap):
     @contextmanager
     def timeless(self) -> Iterator[None]:
         """Work whose result does not depend on the branch that asked for it first, and stays."""
-        saved = (self.pc, self.trail, self.parted)
-        self.pc, self.trail, self.parted = True, [], inf
-        try:
-            with NUMBERING.signed(-1):
-                yield
-        finally:
-            self.pc, self.trail, self.parted = saved
+        with NUMBERING.signed(-1), self.aside(pc=True, trail=[], parted=inf):
+            yield
 
     def reset(self, environ: Mapping[str, str]) -> bool:
         """Make ready for another launch with the modules that are loaded.
