@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from pathtrace.tracer.answer import Refusal
+from pathtrace.tracer.answer import PossibleRefusal, Refusal
 from pathtrace.tracer.table_inputs import UNSET, Input
 from pathtrace.tracer.verdict import Verdict
 
@@ -43,7 +43,13 @@ def result_of(found: Verdict) -> Result:
         waits = dict.fromkeys(item for each in found.alternatives for item in each.when.supply)
         note = f"give {', '.join(waits)}" if waits else found.note or "not decided"
         return Result(" or ".join(dict.fromkeys(names)), " or ".join(dict.fromkeys(loops)) or "-", note, undecided=True)
-    return Result(_name(found.worker.cls if found.worker else None, found.outcome), found.event_loop or "-")
+    name = _name(found.worker.cls if found.worker else None, found.outcome)
+    return Result(name, found.event_loop or "-", "; ".join(dict.fromkeys(map(_or_refused, found.possible_refusals))))
+
+
+def _or_refused(possible: PossibleRefusal) -> str:
+    supply = f" (give {', '.join(possible.when.supply)})" if possible.when.supply else ""
+    return f"or {refusal_text(possible.refusal)}{supply}"
 
 
 def _name(cls: str | None, outcome: str) -> str:

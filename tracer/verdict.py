@@ -36,7 +36,7 @@ class Verdict:
 
 
 def verdict(m: Machine, run: Run, whole: bool = True) -> Verdict:
-    """The outcome of a run; with its possible refusals if ``whole``."""
+    """The outcome of a run; with all its possible refusals if ``whole``, else those of the choice."""
     if run.gave_up is not None:
         given_up = run.gave_up
         text = f"the evaluation stopped at {given_up.file}:{given_up.line}: {given_up.reason}"
@@ -139,10 +139,8 @@ def refusal(m: Machine, stop: Stop) -> Refusal:
 
 
 def _possible(m: Machine, stops: list[Stop], whole: bool) -> tuple[PossibleRefusal, ...]:
-    if not whole:
-        return ()
     found: list[PossibleRefusal] = []
-    for stop in stops:
+    for stop in stops if whole else [stop for stop in stops if stop.phase == "dispatch"]:
         item = PossibleRefusal(condition(m, stop.test), refusal(m, stop))
         if item not in found:
             found.append(item)
