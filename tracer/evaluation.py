@@ -70,7 +70,7 @@ class Evaluator:
         self._present = Present(required_packages(self.tree))
 
     def evaluate(self, inputs: Inputs, whole: bool = True) -> Evaluated:
-        """Evaluate one launch; with all its possible refusals if ``whole``, else those of the choice."""
+        """Evaluate one launch; not ``whole``: only the possible refusals of the chosen module's import."""
         self.count += 1
         machine = self._machine
         if machine is None or not machine.reset(inputs.environ):

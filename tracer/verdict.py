@@ -36,7 +36,7 @@ class Verdict:
 
 
 def verdict(m: Machine, run: Run, whole: bool = True) -> Verdict:
-    """The outcome of a run; with all its possible refusals if ``whole``, else those of the choice."""
+    """The outcome of a run; not ``whole``: only the possible refusals of the chosen module's import."""
     if run.gave_up is not None:
         given_up = run.gave_up
         text = f"the evaluation stopped at {given_up.file}:{given_up.line}: {given_up.reason}"
@@ -140,7 +140,9 @@ def refusal(m: Machine, stop: Stop) -> Refusal:
 
 def _possible(m: Machine, stops: list[Stop], whole: bool) -> tuple[PossibleRefusal, ...]:
     found: list[PossibleRefusal] = []
-    for stop in stops if whole else [stop for stop in stops if stop.phase == "dispatch"]:
+    for stop in stops:
+        if not whole and not (stop.phase == "dispatch" and stop.raised.importing):
+            continue
         item = PossibleRefusal(condition(m, stop.test), refusal(m, stop))
         if item not in found:
             found.append(item)

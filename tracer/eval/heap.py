@@ -36,13 +36,17 @@ class Signal:
 
 
 class Raised(Exception):
-    """An exception of the evaluated code. ``exc`` is its instance, ``file:line`` where it was raised."""
+    """An exception of the evaluated code. ``exc`` is its instance, ``file:line`` where it was raised.
+
+    ``importing`` is set where it ended the import of a module of the tree.
+    """
 
     def __init__(self, exc: Any, file: str, line: int) -> None:
         super().__init__(exc)
         self.exc = exc
         self.file = file
         self.line = line
+        self.importing = False
         self.ctrl: Any = None
 
 

@@ -322,7 +322,9 @@ class Machine(Heap):
                 self.check_own_names(module)
                 for slots, key, _old, _write in self.trail:
                     self.loaded_writers[(slots.number, key)] = self.writers.get((slots.number, key))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Raised):
+                error.importing = True
             module.state = "new"
             module.slots.clear()
             raise
