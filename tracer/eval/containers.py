@@ -29,6 +29,8 @@ from pathtrace.tracer.eval.values import (
 if TYPE_CHECKING:
     from pathtrace.tracer.eval.machine import Machine
 
+MOST_KEYS = 24  # of a dictionary, that a key which is not known is compared with
+
 
 def presence(m: Machine, stored: Any) -> tuple[Any, Any]:
     """When a slot holds something, and what: ``(condition, value)``."""
@@ -100,7 +102,9 @@ def lookup(m: Machine, obj: DictV, key: Any, missing: Callable[[], Any]) -> Any:
 
 def _unknown_key(m: Machine, obj: DictV, key: Unknown, missing: Callable[[], Any]) -> Any:
     keys = [k for k, v in obj.slots.items() if v is not ABSENT]
-    if len(keys) > 24 or obj.havoc:
+    if len(keys) > MOST_KEYS or obj.havoc:
+        if not obj.havoc and all(type(obj.slots[item]) is ListV for item in keys):
+            return _one_of_the_lists(m, obj, key, keys, missing)
         return Unknown(f"{show(obj)[:60]}[{key.text}]", key.roots)
     cases: list[tuple[Any, Callable[[], Any]]] = []
     rest: Any = True
@@ -110,6 +114,19 @@ def _unknown_key(m: Machine, obj: DictV, key: Unknown, missing: Callable[[], Any
         rest = m.conditions.both(rest, m.conditions.negation(test))
     cases.append((rest, missing))
     return m.fork(cases)
+
+
+def _one_of_the_lists(m: Machine, obj: DictV, key: Unknown, keys: list[Any], missing: Callable[[], Any]) -> Any:
+    """The items of all the lists, each where ``key`` is its list's: what a registry gives for a key."""
+    items: list[Any] = []
+    found: Any = False
+    for item in keys:
+        test = truth(m, equal(m, key, item))
+        found = m.conditions.either(found, test)
+        for inner_test, value in m.elements(obj.slots[item]):
+            items.append(Maybe(m.conditions.both(test, inner_test), value))
+    found = m.conditions.name(found, m.file, m.line)
+    return m.fork([(found, lambda: m.new_list(items)), (m.conditions.negation(found), missing)])
 
 
 def set_item(m: Machine, obj: Any, key: Any, value: Any, write: Any = None) -> None:

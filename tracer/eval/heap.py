@@ -22,6 +22,7 @@ MOST_BREADTH = 6
 MANY_NODES = 40_000  # diagrams from here on are kept coarser: less is decided, but it ends
 COARSE_TERMINALS = 3
 COARSE_BREADTH = 2
+WIDE = 4  # times the breadth: how many atoms a value may hang on before each of its cases gets a name
 LEAVES = {"return": ("function",), "break": ("loop",), "continue": ("iteration",)}
 
 
@@ -79,14 +80,16 @@ class Write:
 class Frame:
     """Somewhere early exits are caught: a function, loop, iteration or ``try``.
 
-    ``parted`` is the number of the newest slots when a path last left for this frame.
+    ``parted`` is the number of the newest slots when a path last left for this frame; ``stops`` whether
+    an exception may end here, and not go on to the frame around it.
     """
 
-    __slots__ = ("kind", "mark", "parted", "pending")
+    __slots__ = ("kind", "mark", "parted", "pending", "stops")
 
-    def __init__(self, kind: str, mark: int) -> None:
+    def __init__(self, kind: str, mark: int, stops: bool = False) -> None:
         self.kind = kind
         self.mark = mark
+        self.stops = stops
         self.parted = 0
         self.pending: list[Pending] = []
 
@@ -97,11 +100,15 @@ class Frame:
 
 
 class Pending:
-    """An early exit under a condition, with the changes made since its frame began."""
+    """An early exit under a condition, with the changes made since its frame began.
 
-    __slots__ = ("diff", "test", "value")
+    Exits are numbered in their order; an exception that nothing stops has the number 0.
+    """
 
-    def __init__(self, test: Any, value: Any, diff: dict[Any, Any]) -> None:
+    __slots__ = ("diff", "number", "test", "value")
+
+    def __init__(self, test: Any, value: Any, diff: dict[Any, Any], number: int = 0) -> None:
+        self.number = number
         self.test = test
         self.value = value
         self.diff = diff
@@ -120,6 +127,7 @@ class Heap:
         self.frames: list[Frame] = []
         self.reads: list[tuple[int, Any, Any]] = []
         self.seq = 0
+        self.exits = 0
         self.unknowns: dict[str, int] = {}
         self.file = ""
         self.line = 0
@@ -214,14 +222,16 @@ class Heap:
                 return frame
         raise LookupError(kinds)
 
-    def leave(self, kinds: tuple[str, ...], value: Any) -> bool:
-        """Put the current path, which ends here, into the frame that catches it; True where that is the root."""
+    def leave(self, kinds: tuple[str, ...], value: Any) -> None:
+        """Put the current path, which ends here, into the frame that catches it."""
         frame = self.frame_for(kinds)
         if frame.kind == "finally":
             value = (kinds, value)
         diff = {} if frame.kind == "root" else self.diff(frame.mark)  # nothing goes on after the root
-        frame.catch(Pending(self.pc, value, diff))
-        return frame.kind == "root"
+        number = 0
+        if "root" not in kinds or any(frame.stops for frame in self.frames):
+            number = self.exits = self.exits + 1
+        frame.catch(Pending(self.pc, value, diff, number))
 
     def feasible(self, test: Any) -> Any:
         """The path condition and ``test``; False where they exclude each other."""
@@ -242,8 +252,7 @@ class Heap:
         outcomes: list[tuple[Any, Any, dict[Any, Any]]] = []
         file, line, ctrl = self.file, self.line, self.ctrl
         depth = len(self.frames)
-        for_good = True
-        parted = self.parted
+        parted, left = self.parted, self.exits
         for path, thunk in possible:
             self.pc = path
             mark = len(self.trail)
@@ -252,15 +261,13 @@ class Heap:
                 result = thunk()
                 if type(result) is Signal:
                     self.leave(LEAVES[result.kind], result.value)
-                    for_good = False
                 else:
                     outcomes.append((self.pc, result, self.diff(mark)))
             except Raised as raised:
                 del self.frames[depth:]
-                for_good = self.leave(("try", "root"), raised) and for_good
+                self.leave(("try", "root"), raised)
             except Dead:
                 del self.frames[depth:]
-                for_good = False
             self.undo(mark)
             self.file, self.line, self.ctrl = file, line, ctrl
         self.join(parted)
@@ -268,9 +275,28 @@ class Heap:
             self.pc = base
             raise Dead
         result = self.merge(outcomes)
-        if for_good and breadth(self.pc) > self.breadth and breadth(self.pc) > breadth(base):
-            self.pc = base  # the refusals left behind are not worth a condition this wide
+        if breadth(self.pc) > self.breadth and breadth(self.pc) > breadth(base):
+            self.narrow(base, left)
         return result
+
+    def narrow(self, base: Any, left: int) -> None:
+        """Make the path condition narrower after paths have left.
+
+        Exceptions that nothing stops are not worth a condition this wide. Other early exits since
+        ``left`` get names of their own where what they hang on is wide: they and the path that goes on
+        still exclude each other and cover what they covered.
+        """
+        conditions = self.conditions
+        self.pc = base
+        for frame in self.frames:
+            for pending in frame.pending:
+                if pending.number <= left:
+                    continue
+                test = conditions.restrict(pending.test, self.pc)
+                if breadth(test) > self.breadth:
+                    test = conditions.name(test, self.file, self.line)
+                pending.test = conditions.both(self.pc, test)
+                self.pc = conditions.both(self.pc, conditions.negation(test))
 
     def merge(self, outcomes: list[tuple[Any, Any, dict[Any, Any]]]) -> Any:
         """Join states given as differences from the current one; the result is guarded likewise."""
@@ -354,6 +380,11 @@ class Heap:
         result = values[-1]
         for test, value in zip(reversed(tests[:-1]), reversed(values[:-1]), strict=True):
             result = self.conditions.ite(test, value, result)
+        if breadth(result) > WIDE * self.breadth:
+            cases = self.conditions.cases(result)
+            result = cases[-1][1]
+            for test, value in cases[:-1]:
+                result = self.conditions.ite(self.conditions.name(test, self.file, self.line), value, result)
         return result
 
     def merge_lists(self, tests: list[Any], news: list[Any], base: tuple[Any, ...]) -> Any:
@@ -367,7 +398,9 @@ class Heap:
         while common < shortest and all(new[common] is news[0][common] for new in news):
             common += 1
         merged = list(news[0][:common])
+        earlier: Any = False
         for test, new in zip(tests, news, strict=True):
+            test, earlier = self.conditions.ite(earlier, False, test), self.conditions.either(earlier, test)
             for item in new[common:]:
                 if type(item) is Maybe:
                     merged.append(Maybe(self.conditions.both(test, item.test), item.value))

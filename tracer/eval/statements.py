@@ -375,14 +375,15 @@ def catch(
     handler: Callable[[Raised], Any],
     otherwise: Callable[[], Any] | None = None,
     reraises: Callable[[Raised], bool] = lambda raised: False,
+    stops: bool = True,
 ) -> Any:
     """Run ``body``; where it raises something that ``matches``, run ``handler`` instead.
 
     A handler that ``reraises`` is skipped where nothing further out would catch the exception:
-    what it does to the state is then seen by nobody.
+    what it does to the state is then seen by nobody. Not ``stops``: every handler does.
     """
-    mark, parted = len(m.trail), m.parted
-    frame = Frame("try", mark)
+    mark, parted, before = len(m.trail), m.parted, m.pc
+    frame = Frame("try", mark, stops)
     m.frames.append(frame)
     depth = len(m.frames)
     stack, file, call_depth = len(m.stack), m.file, m.depth
@@ -416,14 +417,9 @@ def catch(
     if not frame.pending:
         return value if otherwise is None or value is not None else otherwise()
     outcomes: list[tuple[Any, Callable[[], Any]]] = []
-    care: Any = False
-    for pending in frame.pending:
-        care = m.conditions.either(care, pending.test)
-    if alive:
-        care = m.conditions.either(care, m.pc)
     normal = (m.pc, m.diff(mark)) if alive else None
     m.undo(mark)
-    m.pc = care
+    m.pc = before
 
     for pending in frame.pending:
 
@@ -485,21 +481,27 @@ def try_stmt(m: Machine, node: ast.Try, env: Env) -> Signal | None:
                 handle,
                 (lambda: m.exec_block(node.orelse, env)) if node.orelse else None,
                 lambda raised: _ends_in_raise(chosen(raised)),
+                not all(_ends_in_raise(handler) for handler in node.handlers),
             )
         finally:
             m.try_depth.pop()
 
-    result = finally_(m, guarded, lambda: m.exec_block(node.finalbody, env)) if node.finalbody else guarded()
+    if node.finalbody:
+        jumps = any(isinstance(part, _JUMPS) for item in node.finalbody for part in ast.walk(item))
+        result = finally_(m, guarded, lambda: m.exec_block(node.finalbody, env), jumps)
+    else:
+        result = guarded()
     return result if isinstance(result, Signal) else None
 
 
+_JUMPS = (ast.Return, ast.Break, ast.Continue)
 _SIGNALS = {"function": "return", "loop": "break", "iteration": "continue"}
 
 
-def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any]) -> Any:
-    """Run ``body``, then ``final`` on every way out of it."""
-    mark, parted = len(m.trail), m.parted
-    frame = Frame("finally", mark)
+def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any], stops: bool = True) -> Any:
+    """Run ``body``, then ``final`` on every way out of it; not ``stops``: no exception can end there."""
+    mark, parted, before = len(m.trail), m.parted, m.pc
+    frame = Frame("finally", mark, stops)
     m.frames.append(frame)
     depth = len(m.frames)
     alive, value = True, None
@@ -522,9 +524,7 @@ def finally_(m: Machine, body: Callable[[], Any], final: Callable[[], Any]) -> A
     if alive:
         ways.append((m.pc, None, m.diff(mark)))
     m.undo(mark)
-    m.pc = False
-    for test, _way, _diff in ways:
-        m.pc = m.conditions.either(m.pc, test)
+    m.pc = before
 
     def leave(way: Any, diff: dict[Any, Any]) -> Any:
         m.replay(diff)

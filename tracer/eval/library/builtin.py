@@ -261,10 +261,8 @@ def _len(m: Machine, args: Args) -> Any:
         return Unknown(f"len({show(value)})", frozenset(value.havoc))
     total: Any = 0
     for test, _item in m.elements(value):
-        if test is True:
-            total = m.lift(lambda n: n + 1, total)
-        else:
-            total = m.conditions.ite(test, m.lift(lambda n: n + 1, total), total)
+        more = m.lift(lambda n: n if type(n) is Unknown else n + 1, total)
+        total = m.conditions.ite(test, more, total)
     return total
 
 
