@@ -246,7 +246,7 @@ def resolved_fields(done: Evaluated) -> dict[str, Scalar]:
         if value is None or isinstance(value, (bool, int, float, str)):
             found[name] = value
         elif value is not ABSENT:
-            cases = [case for _test, case in m.conditions.cases(value)]
+            cases = m.conditions.terminals(value)
             known = all(case is None or isinstance(case, (bool, int, float, str)) for case in cases)
             found[name] = " or ".join(show(case) for case in cases) if known and len(cases) < 4 else "unknown"
     return found

@@ -43,7 +43,7 @@ def choose(m: Machine, record: Any) -> Choice:
     m.external_state["partial"] = scheduler
     try:
         worker = scheduler.attribute(WORKER)
-        for _test, leaf in m.conditions.cases(worker):
+        for leaf in m.conditions.terminals(worker):
             if isinstance(leaf, Instance) and isinstance(leaf.cls, ClassV) and leaf.cls.module in m.modules:
                 check_names(m, m.modules[leaf.cls.module])
         overlap = scheduler.attribute("enable_overlap")

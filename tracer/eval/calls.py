@@ -131,7 +131,7 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
             return _run_generator(m, node, env)
         with m.timeless() if parser is not None else nullcontext():
             result = m.run_frame("function", lambda: _run_body(m, node, env))
-        if m.opaque is not None and any(_is_worker(m, leaf) for _test, leaf in m.conditions.cases(result)):
+        if m.opaque is not None and any(_is_worker(m, leaf) for leaf in m.conditions.terminals(result)):
             m.choosers.add(id(node))
             _note_choice(m, result)
         if parser is not None and m.pc is True and result is None:
@@ -152,7 +152,7 @@ def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
 
 def _note_choice(m: Machine, value: Any) -> None:
     """Remember the line where each worker class was first taken."""
-    for _test, leaf in m.conditions.cases(value):
+    for leaf in m.conditions.terminals(value):
         if _is_worker(m, leaf):
             cls = leaf.cls if type(leaf) is Instance else leaf
             m.chosen_at.setdefault((cls.module, cls.name), (m.file, m.line))

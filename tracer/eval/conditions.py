@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+MOST_KEPT = 200_000  # results of one operation that are remembered at a time
 _SCALARS = frozenset({bool, int, float, str, bytes, type(None)})
 
 
@@ -67,6 +68,8 @@ class Conditions:
         self._ite: dict[Any, Any] = {}
         self._restrict: dict[Any, Any] = {}
         self._cases: dict[int, tuple[Any, list[tuple[Any, Any]]]] = {}
+        self._terminals: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        self._where: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
         self.named: dict[int, tuple[Any, Any]] = {}
 
     def name(self, test: Any, file: str, line: int) -> Any:
@@ -135,6 +138,8 @@ class Conditions:
         then_hi, then_lo = (then.hi, then.lo) if type(then) is Guarded and then.atom is top else (then, then)
         other_hi, other_lo = (other.hi, other.lo) if type(other) is Guarded and other.atom is top else (other, other)
         result = self._node(top, self.ite(hi, then_hi, other_hi), self.ite(lo, then_lo, other_lo))
+        if len(self._ite) >= MOST_KEPT:
+            self._ite.clear()
         self._ite[key] = (result, test, then, other)  # the operands stay alive: ids are keys
         return result
 
@@ -172,7 +177,44 @@ class Conditions:
             result = self.restrict(value.hi, care.hi)
         else:
             result = self._node(value.atom, self.restrict(value.hi, care.hi), self.restrict(value.lo, care.lo))
+        if len(self._restrict) >= MOST_KEPT:
+            self._restrict.clear()
         self._restrict[key] = (result, value, care)
+        return result
+
+    def terminals(self, value: Any) -> tuple[Any, ...]:
+        """The distinct terminals of a value."""
+        if type(value) is not Guarded:
+            return (value,)
+        kept = self._terminals.get(id(value))
+        if kept is not None:
+            return kept[1]
+        found: dict[Any, Any] = {}
+        seen: set[int] = set()
+        stack: list[Any] = [value]
+        while stack:
+            node = stack.pop()
+            if type(node) is not Guarded:
+                found.setdefault(_key(node), node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack += (node.lo, node.hi)
+        result = tuple(found.values())
+        self._terminals[id(value)] = (value, result)
+        return result
+
+    def where(self, value: Any, terminal: Any) -> Any:
+        """The condition under which a value is this very terminal."""
+        if type(value) is not Guarded:
+            return value is terminal
+        key = (id(value), id(terminal))
+        kept = self._where.get(key)
+        if kept is not None:
+            return kept[0]
+        result = self._node(value.atom, self.where(value.hi, terminal), self.where(value.lo, terminal))
+        if len(self._where) >= MOST_KEPT:
+            self._where.clear()
+        self._where[key] = (result, value, terminal)
         return result
 
     def cases(self, value: Any) -> list[tuple[Any, Any]]:

@@ -41,11 +41,7 @@ def presence(m: Machine, stored: Any) -> tuple[Any, Any]:
     stored = m.conditions.restrict(stored, m.pc)
     if type(stored) is not Guarded:
         return (False, ABSENT) if stored is ABSENT else (True, stored)
-    gone: Any = False
-    value: Any = ABSENT
-    for test, leaf in m.conditions.cases(stored):
-        if leaf is ABSENT:
-            gone = test
+    gone = m.conditions.where(stored, ABSENT)
     if gone is False:
         return True, stored
     there = m.conditions.negation(gone)

@@ -352,7 +352,7 @@ class Heap:
                 unknowns[value.text] = value
                 count += 1
             elif type(value) is Guarded:
-                for _test, leaf in self.conditions.cases(value):
+                for leaf in self.conditions.terminals(value):
                     count += 1
                     if type(leaf) is Unknown:
                         unknowns[leaf.text] = leaf

@@ -427,7 +427,7 @@ class Machine(Heap):
         """Resolve lazily imported names inside a guarded value."""
         if type(value) is not Guarded:
             return self.resolve(value)
-        if any(type(leaf) in (LazyName, LazyModule) for _test, leaf in self.conditions.cases(value)):
+        if any(type(leaf) in (LazyName, LazyModule) for leaf in self.conditions.terminals(value)):
             return self.lift(self.resolve, value)
         return value
 
