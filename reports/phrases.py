@@ -69,13 +69,16 @@ def class_names(answer: Answer) -> str:
 def _short_result(alternative: Alternative, *, loop: bool) -> str:
     if alternative.outcome == "refused":
         return "refused"
+    if alternative.outcome == "undecided":
+        return "a class that is not known"
     event_loop = alternative.event_loop if loop else None
     return result_text(alternative.outcome, alternative.worker, event_loop, None)
 
 
 def supplies(answer: Answer) -> tuple[str, ...]:
-    """What would decide an undecided answer, each input once."""
-    return tuple(dict.fromkeys(each for one in answer.alternatives for each in one.when.supply))
+    """What would decide an undecided answer, each input once: only the missing files where there are any."""
+    found = tuple(dict.fromkeys(each for one in answer.alternatives for each in one.when.supply))
+    return tuple(each for each in found if each.endswith(" FILE")) or found
 
 
 def step_result(decision: Decision) -> str:

@@ -159,4 +159,10 @@ def condition(m: Machine, test: Any) -> Condition:
         texts.append(" and ".join(parts))
     texts = [text for text in texts if text] or ["always"]
     roots = {root for atom in m.conditions.support(test).values() for root in atom.roots}
-    return Condition(" or ".join(dict.fromkeys(texts)), tuple(sorted({supply_for(root) for root in roots})))
+    supplies = sorted({supply_for(root) for root in roots}, key=_handiest_first)
+    return Condition(" or ".join(dict.fromkeys(texts)), tuple(supplies))
+
+
+def _handiest_first(supply: str) -> tuple[bool, bool, str]:
+    """Files first, since one may settle all the rest; then other options; then what no option gives."""
+    return (not supply.endswith(" FILE"), not supply.startswith("--"), supply)

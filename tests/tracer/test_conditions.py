@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pathtrace.tracer.eval import conditions
 from pathtrace.tracer.eval.conditions import Conditions, Guarded, breadth
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -186,6 +188,28 @@ def test_cases_are_each_terminal_once_and_exactly_where_it_stands(order: list[st
         assert len(holding) == 1
         assert same(holding[0], value_at(value, at))
     assert all(test is not False for test, _terminal in cases)
+
+
+@given(ORDERS, VALUES)
+def test_terminals_and_where_say_what_cases_say(order: list[str], value: Any) -> None:
+    made = Made(order)
+    diagram = made.value(value)
+    cases = made.conditions.cases(diagram)
+    assert len(made.conditions.terminals(diagram)) == len(cases)
+    for test, terminal in cases:
+        assert any(same(terminal, found) for found in made.conditions.terminals(diagram))
+        if terminal is True or terminal is False or terminal is None:
+            assert made.conditions.where(diagram, terminal) is test
+
+
+@given(ORDERS, FORMULAS, FORMULAS)
+def test_conditions_of_an_earlier_evaluation_mean_the_same(order: list[str], left: Any, right: Any) -> None:
+    made = Made(order)
+    before = made.test(left)
+    with mock.patch.object(conditions, "MOST_KEPT", 0):
+        made.conditions.restart()
+    both = made.conditions.both(before, made.test(right))
+    assert all((made.at(both, at) is True) == (holds(left, at) and holds(right, at)) for at in ASSIGNMENTS)
 
 
 @given(ORDERS, VALUES)

@@ -7,12 +7,14 @@ gives with the boolean forced. Where the evaluator does not follow, it may say u
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from pathtrace.tests.tracer.programs import READ_BACK, programs, run, whole
 from pathtrace.tracer.answer import TreeInfo
+from pathtrace.tracer.eval import heap
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.heap import Frame
 from pathtrace.tracer.eval.machine import Machine
@@ -163,6 +165,20 @@ def test_a_program_leaves_what_python_leaves(body: str) -> None:
 @example("if flag:\n    items.append(4)\na = str(items)\nb = f'{set(items)}'\nc = repr((box.held,))")
 @example("for v in [1, 2, 3]:\n    if flag:\n        break\n    out.append(v)\nelse:\n    out.append('else')")
 def test_with_one_unknown_each_case_is_what_python_gives(body: str) -> None:
+    each_case_is_what_python_gives(body)
+
+
+@SLOW
+@given(programs())
+@example("try:\n    if flag:\n        raise KeyError('k')\n    items.append(1)\nexcept KeyError:\n    items.append(2)")
+@example("for v in [1, 2, 3]:\n    if flag:\n        break\n    out.append(v)\nelse:\n    out.append('else')")
+@example("def f(x):\n    if flag:\n        return x\n    return -x\na = f(3)\nitems.append(a)")
+def test_with_every_condition_too_wide_nothing_wrong_is_decided(body: str) -> None:
+    with mock.patch.multiple(heap, MOST_BREADTH=0, COARSE_BREADTH=0, WIDE=0):
+        each_case_is_what_python_gives(body)
+
+
+def each_case_is_what_python_gives(body: str) -> None:
     machine, slots = evaluated(whole(body, "os.path.exists('/x')"))
     flag = slots["flag"]
     if type(flag) is Unknown:

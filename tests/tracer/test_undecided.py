@@ -42,3 +42,12 @@ def test_with_the_config_it_is_decided(tree: Callable[[str], Tree]) -> None:
     answer = ask(tree("0.5.9"), "0", "mimo_v2")
     assert answer.worker is not None
     assert (answer.worker.cls, answer.event_loop) == ("MultiLayerEagleWorkerV2", "overlap")
+
+
+@pytest.mark.parametrize("release", ["0.5.18", "0.5.23"])
+def test_with_nothing_given_but_the_launch_there_is_an_answer(release: str, tree: Callable[[str], Tree]) -> None:
+    """What a first try looks like: neither a config nor a fact, and everything hangs on both."""
+    answer = ask(tree(release), None, None)
+    assert answer.outcome == "undecided" and not any("stopped" in note for note in answer.notes)
+    assert "EAGLEWorkerV2" in {each.worker.cls for each in answer.alternatives if each.worker is not None}
+    assert "--model-config FILE" in {supply for each in answer.alternatives for supply in each.when.supply}

@@ -31,22 +31,23 @@ class Atom:
 class Guarded:
     """A diagram node: ``hi`` where the atom holds, ``lo`` where it does not."""
 
-    __slots__ = ("atom", "hi", "lo", "mask")
+    __slots__ = ("atom", "hi", "lo", "width")
 
     def __init__(self, atom: Atom, hi: Any, lo: Any) -> None:
         self.atom = atom
         self.hi = hi
         self.lo = lo
-        self.mask: int = 1 << atom.index
-        if type(hi) is Guarded:
-            self.mask |= hi.mask
-        if type(lo) is Guarded:
-            self.mask |= lo.mask
+        self.width = 0  # not counted yet
 
 
 def breadth(test: Any) -> int:
     """How many atoms a condition depends on."""
-    return test.mask.bit_count() if type(test) is Guarded else 0
+    if type(test) is not Guarded:
+        return 0
+    width: int = test.width
+    if not width:
+        width = test.width = len(Conditions.support(test))
+    return width
 
 
 def _key(value: Any) -> Any:
@@ -64,13 +65,14 @@ class Conditions:
     def __init__(self) -> None:
         self.atoms: dict[str, Atom] = {}
         self._nodes: dict[Any, Guarded] = {}
-        self.base = 0
+        self._base = 0
         self._ite: dict[Any, Any] = {}
         self._restrict: dict[Any, Any] = {}
         self._cases: dict[int, tuple[Any, list[tuple[Any, Any]]]] = {}
         self._terminals: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self._where: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
-        self.named: dict[int, tuple[Any, Any]] = {}
+        self._named: dict[int, tuple[Any, Any]] = {}
+        self._names = 0
 
     def name(self, test: Any, file: str, line: int) -> Any:
         """A condition on many atoms as one new atom.
@@ -78,21 +80,34 @@ class Conditions:
         This keeps diagrams small. It forgets how the new atom hangs together with the old ones,
         which can only make an answer less decided, never wrong.
         """
-        found = self.named.get(id(test))
+        found = self._named.get(id(test))
         if found is not None:
             return found[1]
         other = self.negation(test)
-        found = self.named.get(id(other))
+        found = self._named.get(id(other))
         if found is not None:
             return self.negation(found[1])
         roots = frozenset(root for atom in self.support(test).values() for root in atom.roots)
-        atom = self.atom(f"#{len(self.named)}", f"what {file}:{line} hangs on", roots, file, line)
-        self.named[id(test)] = (test, atom)
+        self._names += 1
+        atom = self.atom(f"#{self._names}", f"what {file}:{line} hangs on", roots, file, line)
+        self._named[id(test)] = (test, atom)
         return atom
 
     def size(self) -> int:
-        """How many diagram nodes there are."""
-        return len(self._nodes) - self.base
+        """How many diagram nodes there are since the last :meth:`restart`."""
+        return len(self._nodes) - self._base
+
+    def restart(self) -> None:
+        """Begin another evaluation. Too many nodes of earlier ones are given up.
+
+        A node that is still in use then has equals that are other objects: a diagram may be larger
+        than it need be, and means the same.
+        """
+        if len(self._nodes) > MOST_KEPT:
+            for table in (self._nodes, self._ite, self._restrict, self._cases, self._terminals, self._where):
+                table.clear()
+            self._named.clear()
+        self._base = len(self._nodes)
 
     def atom(self, key: str, text: str, roots: frozenset[str], file: str = "", line: int = 0) -> Guarded:
         """The condition "``key`` holds"; the same key gives the same condition."""

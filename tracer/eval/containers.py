@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pathtrace.tracer.eval.conditions import Guarded
+from pathtrace.tracer.eval.conditions import Guarded, breadth
 from pathtrace.tracer.eval.operators import equal, plain, roots_of, show, truth, unbox
 from pathtrace.tracer.eval.values import (
     ABSENT,
@@ -114,15 +114,20 @@ def _unknown_key(m: Machine, obj: DictV, key: Unknown, missing: Callable[[], Any
 
 def _one_of_the_lists(m: Machine, obj: DictV, key: Unknown, keys: list[Any], missing: Callable[[], Any]) -> Any:
     """The items of all the lists, each where ``key`` is its list's: what a registry gives for a key."""
-    items: list[Any] = []
-    found: Any = False
+    lists: dict[tuple[int, ...], list[Any]] = {}  # what is in a list: when it is the one, and itself
     for item in keys:
-        test = truth(m, equal(m, key, item))
+        items = obj.slots[item]
+        same = lists.setdefault(tuple(map(id, items.slots[""])), [False, items])
+        same[0] = m.conditions.either(same[0], truth(m, equal(m, key, item)))
+    merged: list[Any] = []
+    found: Any = False
+    for test, items in lists.values():
         found = m.conditions.either(found, test)
-        for inner_test, value in m.elements(obj.slots[item]):
-            items.append(Maybe(m.conditions.both(test, inner_test), value))
+        if breadth(test) > m.breadth:
+            test = m.conditions.name(test, m.file, m.line)
+        merged += [Maybe(m.conditions.both(test, inner), value) for inner, value in m.elements(items)]
     found = m.conditions.name(found, m.file, m.line)
-    return m.fork([(found, lambda: m.new_list(items)), (m.conditions.negation(found), missing)])
+    return m.fork([(found, lambda: m.new_list(tuple(merged))), (m.conditions.negation(found), missing)])
 
 
 def set_item(m: Machine, obj: Any, key: Any, value: Any, write: Any = None) -> None:

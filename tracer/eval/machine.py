@@ -384,7 +384,7 @@ class Machine(Heap):
         self.steps = self.depth = 0
         self.started = process_time()
         self.unknowns = {}
-        self.conditions.base = len(self.conditions._nodes)
+        self.conditions.restart()
         self.choosers, self.chosen_at = set(), {}
         self.ctrl = self.operands = self.on_yield = self.opaque = self.forgive = None
         self.external_state = {

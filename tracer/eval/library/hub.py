@@ -57,9 +57,21 @@ def config_object(m: Machine, data: dict[str, Any] | None, label: str, cls: Any 
 
 def config_attribute(m: Machine, obj: Instance, name: str) -> Any:
     """An attribute of a configuration; ABSENT for keys that the file has (the usual look-up finds them)."""
-    label, given = obj.slots["*config*"]
-    if m.presence(obj.slots.get(name, ABSENT))[0] is not False and not name.startswith("*"):
+    test, present = m.presence(obj.slots.get(name, ABSENT))
+    if test is True and not name.startswith("*"):
         return ABSENT
+    otherwise = _without_key(m, obj, name)
+    if test is False or otherwise is ABSENT:
+        return otherwise
+    m.saw(obj.slots, name)
+    return m.fork(
+        [(test, lambda: m.conditions.restrict(present, m.pc)), (m.conditions.negation(test), lambda: otherwise)]
+    )
+
+
+def _without_key(m: Machine, obj: Instance, name: str) -> Any:
+    """An attribute of a configuration where nothing has set it; ABSENT for what the usual look-up finds."""
+    label, given = obj.slots["*config*"]
     if name in (
         "get",
         "items",
