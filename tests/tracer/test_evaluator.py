@@ -84,13 +84,20 @@ class Reader:
         if type(value) is DictV:
             if value.havoc:
                 return UNKNOWN
+            if any(self.may_be_missing(item) for item in value.slots.values()):
+                return UNKNOWN
             read = {key: self.read(item) for key, item in value.slots.items()}
             return {key: item for key, item in read.items() if item is not ABSENT}
         if type(value) is SetV:
-            return {key for key, there in value.slots.items() if self.read(there) is True}
+            there = {key: self.read(item) for key, item in value.slots.items()}
+            return UNKNOWN if UNKNOWN in there.values() else {key for key, item in there.items() if item is True}
         if type(value) is Instance and value.native is not ABSENT:
             return self.read(value.native)
         return value
+
+    def may_be_missing(self, item: Any) -> bool:
+        item = self.machine.conditions.restrict(item, self.care)
+        return type(item) is Guarded and ABSENT in self.machine.conditions.terminals(item)
 
     def items(self, items: Any, kind: type) -> Any:
         items = self.machine.conditions.restrict(items, self.care)
@@ -164,6 +171,7 @@ def test_a_program_leaves_what_python_leaves(body: str) -> None:
 @example("if flag:\n    bump(table, by=2)\na = str(dict(table))")
 @example("if flag:\n    items.append(4)\na = str(items)\nb = f'{set(items)}'\nc = repr((box.held,))")
 @example("for v in [1, 2, 3]:\n    if flag:\n        break\n    out.append(v)\nelse:\n    out.append('else')")
+@example("if flag:\n    del items[:1]\nitems = sorted(items, key=str)")
 def test_with_one_unknown_each_case_is_what_python_gives(body: str) -> None:
     each_case_is_what_python_gives(body)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from pathtrace.tracer.answer import Answer
 from pathtrace.tracer.check import CheckRequest, check
+from pathtrace.tracer.eval import machine
 from pathtrace.tracer.launch.environment import merge_environment
 from pathtrace.tracer.launch.parse import parse_launch
 from pathtrace.tracer.tree.model import Tree
@@ -49,5 +51,13 @@ def test_with_nothing_given_but_the_launch_there_is_an_answer(release: str, tree
     """What a first try looks like: neither a config nor a fact, and everything hangs on both."""
     answer = ask(tree(release), None, None)
     assert answer.outcome == "undecided" and not any("stopped" in note for note in answer.notes)
-    assert "EAGLEWorkerV2" in {each.worker.cls for each in answer.alternatives if each.worker is not None}
+    # Both releases: EAGLEWorkerV2, and for a MiMo model (arg_groups: _mimo_v2_overrides) the multi-layer one.
+    found = {each.worker.cls for each in answer.alternatives if each.worker is not None}
+    assert {"EAGLEWorkerV2", "MultiLayerEagleWorkerV2"} <= found
     assert "--model-config FILE" in {supply for each in answer.alternatives for supply in each.when.supply}
+
+
+def test_an_evaluation_that_is_too_long_ends_in_an_answer(tree: Callable[[str], Tree]) -> None:
+    with mock.patch.object(machine, "MOST_STEPS", 1_000):
+        answer = ask(tree("0.5.3"), None, "llama")
+    assert answer.outcome == "undecided" and any("stopped" in note for note in answer.notes)

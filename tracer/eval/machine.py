@@ -152,6 +152,11 @@ class Machine(Heap):
             if process_time() - self.started > MOST_SECONDS:
                 self.give_up(f"more than {MOST_SECONDS} s of evaluation")
 
+    def renew(self) -> None:
+        """Begin to count anew."""
+        self.steps = 0
+        self.started = process_time()
+
     def give_up(self, reason: str) -> NoReturn:
         """Stop the evaluation: the answer is unknown, because of ``reason`` at this line."""
         raise GiveUp(reason, self.file, self.line)
@@ -381,8 +386,8 @@ class Machine(Heap):
         self.branches, self.log = [], []
         self.returns, self.calls = [], {}
         self.env_reads = dict.fromkeys(self.load_reads, 1)
-        self.steps = self.depth = 0
-        self.started = process_time()
+        self.depth = 0
+        self.renew()
         self.unknowns = {}
         self.conditions.restart()
         self.choosers, self.chosen_at = set(), {}

@@ -385,19 +385,18 @@ def _sorted(m: Machine, args: Args) -> Any:
 
 
 def sorted_items(m: Machine, obj: ListV, kw: dict[str, Any]) -> Any:
+    """The items in order, each with the condition it had; unknown where the order hangs on something unknown."""
     items = obj.slots[""]
-    if type(items) is not tuple or any(type(item) is Maybe for item in items):
-        return items
+    if type(items) is Guarded:
+        return Unknown(f"sorted({show(obj)})", roots_of(m, items))
     key = kw.get("key")
-    keys = [m.host(item if key is None else m.call(key, Args([item]))) for item in items]
-    if ABSENT in keys:
-        return items
-    return tuple(
-        item
-        for _key, item in m.native_call(
-            lambda: sorted(zip(keys, items, strict=True), key=lambda pair: pair[0], reverse=bool(kw.get("reverse")))
-        )
-    )
+    values = [item.value if type(item) is Maybe else item for item in items]
+    keys = [m.host(value if key is None else m.call(key, Args([value]))) for value in values]
+    backwards = m.host(kw.get("reverse", False))
+    if ABSENT in keys or backwards is ABSENT:
+        return Unknown(f"sorted({show(obj)})", roots_of(m, *items))
+    order = m.native_call(lambda: sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(backwards)))
+    return tuple(items[index] for index in order)
 
 
 def _extreme(is_max: bool) -> Call:
