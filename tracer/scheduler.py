@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pathtrace.tracer.eval.heap import Signal
+from pathtrace.tracer.eval.exits import Signal
 from pathtrace.tracer.eval.imports import check_names
 from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.objects import find_in_class, get_attr

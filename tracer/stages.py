@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pathtrace.tracer.answer import Phase
-from pathtrace.tracer.eval.heap import Dead, Frame, Raised
+from pathtrace.tracer.eval.exits import Dead, Frame, Raised
 from pathtrace.tracer.eval.machine import GiveUp, Machine
 from pathtrace.tracer.eval.objects import find_in_class, get_attr
 from pathtrace.tracer.eval.slots import NUMBERING

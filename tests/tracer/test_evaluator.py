@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, example, given, settings
 
 from pathtrace.tests.tracer.programs import READ_BACK, programs, run, whole
 from pathtrace.tracer.answer import TreeInfo
-from pathtrace.tracer.eval import heap
+from pathtrace.tracer.eval import forks
 from pathtrace.tracer.eval.conditions import Guarded
-from pathtrace.tracer.eval.heap import Frame
+from pathtrace.tracer.eval.exits import Frame
 from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.scopes import module_env
 from pathtrace.tracer.eval.slots import NUMBERING
@@ -182,7 +182,7 @@ def test_with_one_unknown_each_case_is_what_python_gives(body: str) -> None:
 @example("for v in [1, 2, 3]:\n    if flag:\n        break\n    out.append(v)\nelse:\n    out.append('else')")
 @example("def f(x):\n    if flag:\n        return x\n    return -x\na = f(3)\nitems.append(a)")
 def test_with_every_condition_too_wide_nothing_wrong_is_decided(body: str) -> None:
-    with mock.patch.multiple(heap, MOST_BREADTH=0, COARSE_BREADTH=0, WIDE=0):
+    with mock.patch.multiple(forks, MOST_BREADTH=0, COARSE_BREADTH=0, WIDE=0):
         each_case_is_what_python_gives(body)
 
 

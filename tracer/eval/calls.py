@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pathtrace.tracer.eval.conditions import Guarded
-from pathtrace.tracer.eval.heap import Dead, Raised, Signal
+from pathtrace.tracer.eval.exits import Dead, Raised, Signal
 from pathtrace.tracer.eval.objects import find_in_class, get_attr
 from pathtrace.tracer.eval.operators import roots_of, show
 from pathtrace.tracer.eval.scopes import Env, local_names

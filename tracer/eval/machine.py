@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from pathtrace.tracer.eval import calls, containers, objects, operators, statements, text
 from pathtrace.tracer.eval.conditions import Guarded
+from pathtrace.tracer.eval.exits import Raised, Signal
 from pathtrace.tracer.eval.expressions import EXPRESSIONS
-from pathtrace.tracer.eval.heap import Heap, Raised, Signal
+from pathtrace.tracer.eval.forks import Forks
 from pathtrace.tracer.eval.imports import in_tree
 from pathtrace.tracer.eval.library import builtin, externals, records
 from pathtrace.tracer.eval.scopes import Env, module_env
@@ -51,7 +52,7 @@ class GiveUp(Exception):
         self.line = line
 
 
-class Machine(Heap):
+class Machine(Forks):
     """Evaluates code of one tree under one set of facts.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from pathtrace.tracer.eval.heap import Signal
+from pathtrace.tracer.eval.exits import Signal
 from pathtrace.tracer.eval.scopes import Env
 from pathtrace.tracer.eval.values import ABSENT, DictV
 

@@ -11,7 +11,7 @@ from pathtrace.tracer.eval import operators
 from pathtrace.tracer.eval.calls import call
 from pathtrace.tracer.eval.classes import class_def, decorate
 from pathtrace.tracer.eval.conditions import Guarded
-from pathtrace.tracer.eval.heap import Dead, Frame, Pending, Raised, Signal
+from pathtrace.tracer.eval.exits import Dead, Frame, Pending, Raised, Signal
 from pathtrace.tracer.eval.imports import import_from, import_name
 from pathtrace.tracer.eval.objects import get_attr, set_attr
 from pathtrace.tracer.eval.operators import roots_of, show, truth

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.calls import call
-from pathtrace.tracer.eval.heap import Raised
+from pathtrace.tracer.eval.exits import Raised
 from pathtrace.tracer.eval.objects import find_in_class
 from pathtrace.tracer.eval.operators import plain, show
 from pathtrace.tracer.eval.values import (
