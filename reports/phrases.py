@@ -17,6 +17,7 @@ from pathtrace.tracer.answer import (
 )
 
 LONGEST_MESSAGE = 200
+MOST_SUPPLIES = 3
 
 
 def place_text(place: Place) -> str:
@@ -76,9 +77,10 @@ def _short_result(alternative: Alternative, *, loop: bool) -> str:
 
 
 def supplies(answer: Answer) -> tuple[str, ...]:
-    """What would decide an undecided answer, each input once: only the missing files where there are any."""
+    """What would decide an undecided answer, each input once; of many inputs the missing files, if there are any."""
     found = tuple(dict.fromkeys(each for one in answer.alternatives for each in one.when.supply))
-    return tuple(each for each in found if each.endswith(" FILE")) or found
+    files = tuple(each for each in found if each.endswith(" FILE"))
+    return files if files and len(found) > MOST_SUPPLIES else found
 
 
 def step_result(decision: Decision) -> str:

@@ -130,7 +130,9 @@ def _refused_lines(refusal: Refusal | None) -> list[Line]:
 
 def _undecided_lines(answer: Answer) -> list[Line]:
     """On one line where it fits, else one line for each alternative under a shorter headline."""
-    cases = [(result_of(each), shortened(each.when.text, LONGEST_CODE) or "otherwise") for each in answer.alternatives]
+    cases = [
+        (result_of(each), shortened(each.when.text, LONGEST_HEADLINE) or "otherwise") for each in answer.alternatives
+    ]
     wanted = ", ".join(printable(each) for each in supplies(answer))
     supply = f"; supply {wanted}" if wanted else ""
     joined = "; ".join(f"{result} if {when}" for result, when in cases)

@@ -35,6 +35,12 @@ class Write:
         self.leads = False
         self.parts: tuple[Any, ...] = ()
 
+    def leading(self) -> Write:
+        """The same write of an object that only leads to values; one line may write others too."""
+        copy = Write(self.seq, self.file, self.line, self.ctrl, self.r0, self.r1)
+        copy.leaf, copy.parts, copy.leads = self.leaf, self.parts, True
+        return copy
+
 
 class Heap:
     """The journal, the path condition and who wrote what."""
@@ -75,8 +81,8 @@ class Heap:
         where = (slots.number, key)
         if slots.number <= self.parted:
             self.trail.append((slots, key, slots.get(key, ABSENT), self.writers.get(where)))
-        if type(value) in CARRIERS and write is not None:
-            write.leads = not (type(value) is Instance and is_value(value))
+        if type(value) in CARRIERS and write is not None and not (type(value) is Instance and is_value(value)):
+            write = write if write.leads else write.leading()
         slots[key] = value
         self.writers[where] = write
 
