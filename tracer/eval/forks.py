@@ -77,7 +77,8 @@ class Forks(Heap):
         if not possible:
             raise Dead
         if len(possible) == 1:
-            return possible[0][1]()
+            self.pc, thunk = possible[0]
+            return thunk()
         outcomes: list[tuple[Any, Any, dict[Any, Any]]] = []
         file, line, ctrl = self.file, self.line, self.ctrl
         depth = len(self.frames)
@@ -217,7 +218,10 @@ class Forks(Heap):
         return result
 
     def merge_lists(self, tests: list[Any], news: list[Any], base: tuple[Any, ...]) -> Any:
-        """Merge list contents that grew from a common start: elements under conditions, in order."""
+        """Merge list contents that grew from a common start: elements under conditions, in order.
+
+        Like :meth:`choose`, it takes the first whose test holds: tests may overlap after :meth:`narrow`.
+        """
         from pathtrace.tracer.eval.values import Maybe
 
         if any(type(new) is not tuple for new in news):
