@@ -86,6 +86,7 @@ class Evaluator:
         try:
             with COLLECTOR.paused(), NUMBERING.signed(1):
                 run = run_launch(machine, inputs.argv, inputs.kwargs)
+                machine.renew()  # what is read of it afterwards has a budget of its own
                 return Evaluated(machine, run, verdict(machine, run, whole), inputs)
         finally:
             sys.setrecursionlimit(limit)

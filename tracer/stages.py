@@ -120,7 +120,6 @@ def _stage(m: Machine, run: Run, step: Callable[[], None]) -> bool:
         run.refused = True
     except GiveUp as stop:
         run.gave_up = stop
-        m.renew()  # what is read afterwards has a budget of its own
         alive = False
     except (RecursionError, MemoryError) as error:
         run.gave_up = GiveUp(f"a value too deep or too large ({type(error).__name__})", m.file, m.line)

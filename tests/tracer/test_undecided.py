@@ -46,7 +46,7 @@ def test_with_the_config_it_is_decided(tree: Callable[[str], Tree]) -> None:
     assert (answer.worker.cls, answer.event_loop) == ("MultiLayerEagleWorkerV2", "overlap")
 
 
-@pytest.mark.parametrize("release", ["0.5.18", "0.5.23"])
+@pytest.mark.parametrize("release", ["0.5.18", pytest.param("0.5.23", marks=pytest.mark.slow)])
 def test_with_nothing_given_but_the_launch_there_is_an_answer(release: str, tree: Callable[[str], Tree]) -> None:
     """What a first try looks like: neither a config nor a fact, and everything hangs on both."""
     answer = ask(tree(release), None, None)

@@ -37,7 +37,7 @@ from pathtrace.tracer.eval.values import (
 )
 
 MOST_STEPS = 3_000_000
-MOST_SECONDS = 60
+MOST_SECONDS = 120
 _FORGOTTEN = (0, None, None)
 _LASTING = ("present", "environ", "yaml")
 
