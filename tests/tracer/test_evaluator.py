@@ -147,6 +147,19 @@ def unknown_in(value: Any) -> bool:
     return value is UNKNOWN
 
 
+RETURNS_OR_RAISES = """
+def f(x):
+    try:
+        if flag:
+            items.append(7)
+            return 1
+        raise ValueError
+    except ValueError:
+        items.append(8)
+    items.append(9)
+    return 2
+a = f(1)
+"""
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -172,10 +185,7 @@ def test_a_program_leaves_what_python_leaves(body: str) -> None:
 @example("if flag:\n    items.append(4)\na = str(items)\nb = f'{set(items)}'\nc = repr((box.held,))")
 @example("for v in [1, 2, 3]:\n    if flag:\n        break\n    out.append(v)\nelse:\n    out.append('else')")
 @example("if flag:\n    del items[:1]\nitems = sorted(items, key=str)")
-@example(
-    "def f(x):\n    try:\n        if flag:\n            items.append(7)\n            return 1\n        raise ValueError"
-    "\n    except ValueError:\n        items.append(8)\n    items.append(9)\n    return 2\na = f(1)"
-)
+@example(RETURNS_OR_RAISES)
 def test_with_one_unknown_each_case_is_what_python_gives(body: str) -> None:
     each_case_is_what_python_gives(body)
 
@@ -185,10 +195,7 @@ def test_with_one_unknown_each_case_is_what_python_gives(body: str) -> None:
 @example("try:\n    if flag:\n        raise KeyError('k')\n    items.append(1)\nexcept KeyError:\n    items.append(2)")
 @example("for v in [1, 2, 3]:\n    if flag:\n        break\n    out.append(v)\nelse:\n    out.append('else')")
 @example("def f(x):\n    if flag:\n        return x\n    return -x\na = f(3)\nitems.append(a)")
-@example(
-    "def f(x):\n    try:\n        if flag:\n            items.append(7)\n            return 1\n        raise ValueError"
-    "\n    except ValueError:\n        items.append(8)\n    items.append(9)\n    return 2\na = f(1)"
-)
+@example(RETURNS_OR_RAISES)
 def test_with_every_condition_too_wide_nothing_wrong_is_decided(body: str) -> None:
     with mock.patch.multiple(forks, MOST_BREADTH=0, COARSE_BREADTH=0, WIDE=0):
         each_case_is_what_python_gives(body)

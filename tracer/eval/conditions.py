@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-MOST_KEPT = 200_000  # results of one operation that are remembered at a time
+MOST_KEPT = 200_000  # results of one operation that are remembered, and nodes that a new evaluation takes over
 _SCALARS = frozenset({bool, int, float, str, bytes, type(None)})
 
 
