@@ -137,6 +137,7 @@ def check(
         answer = answer_for(
             CheckRequest(
                 tree=open_tree(tree, python=python),
+                python=python,
                 launch=parsed,
                 environment=merge_environment(parsed, env, env_file, _inherited(inherit_env)),
                 model_config=model_config,
@@ -206,6 +207,7 @@ def table(
     with report_stream(output_file) as stream:
         request = TableRequest(
             tree=open_tree(tree, python=python),
+            python=python,
             environment=merge_environment(parsed, env, env_file, _inherited(inherit_env)),
             model_config=model_config,
             draft_config=draft_config,

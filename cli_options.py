@@ -78,7 +78,9 @@ def tree_option(*, several: bool = False) -> Callable[[Function], Function]:
 def shared_options(function: Function) -> Function:
     """The interpreter, the environment and the facts: what every command takes."""
     options = (
-        click.option("--python", metavar="PYTHON", help="Interpreter whose `installed` tree is meant."),
+        click.option(
+            "--python", metavar="PYTHON", help="Interpreter whose `installed` tree and transformers are meant."
+        ),
         click.option("--env", metavar="K=V", multiple=True, help="A variable of the server; repeatable."),
         click.option("--env-file", type=_existing_file(), help="A file of K=V lines."),
         click.option("--inherit-env", is_flag=True, help="Let the server see this shell's environment."),

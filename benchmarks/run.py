@@ -214,7 +214,7 @@ def parsed_files(release: str) -> list[bytes]:
         draft_config=CONFIGS[3],
         assume=given,
     )
-    evaluator, _files = evaluator_for(request)
+    evaluator = evaluator_for(request)
     evaluator.evaluate(inputs_of(request))
     sources = evaluator.sources
     found = [source for source in map(sources.find, sources._bodies) if source is not None]

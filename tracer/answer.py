@@ -149,12 +149,13 @@ class Ignored:
 class Assumption:
     """A fact about the machine that the answer depends on.
 
-    ``source``: ``default`` (assumed without being said), ``given`` (``--assume``), ``unknown`` (not given).
+    ``source``: ``default`` (assumed without being said), ``given`` (``--assume``), ``unknown`` (not given),
+    ``installed`` (read from the chosen interpreter's packages).
     """
 
     name: str
     value: str | None
-    source: Literal["default", "given", "unknown"]
+    source: Literal["default", "given", "unknown", "installed"]
 
 
 @dataclass(frozen=True)

@@ -3,120 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pathtrace.tracer.answer import Answer, Assumption, Expect, LogLine, Place, Refusal, Scalar
 from pathtrace.tracer.chain import Slice
 from pathtrace.tracer.changes import candidates, search
 from pathtrace.tracer.check import CheckRequest
-from pathtrace.tracer.configs.find import cache_folder, find_config
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import ABSENT, Instance
 from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
 from pathtrace.tracer.facts import FACTS, parse_facts
 from pathtrace.tracer.ignored import ignored
+from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.stages import resolved_view_of
 from pathtrace.tracer.verdict import condition
 
 _OTHER_FIELDS = ("enable_multi_layer_eagle", "disable_overlap_schedule", "max_running_requests")
 
 
-class LaunchFiles:
-    """The files that a launch names: model configs and the ``--config`` file."""
-
-    def __init__(self, request: CheckRequest) -> None:
-        self.request = request
-        self.read: set[str] = set()
-        self.model, self.draft = _paths(request)
-        self._found: dict[str, tuple[str, dict[str, Any] | None]] = {}
-
-    def config_for(self, path: str) -> tuple[str, dict[str, Any] | None]:
-        """The config.json of a model path: given, in the folder, or in the Hugging Face cache on disk."""
-        known = self._found.get(path)
-        if known is None:
-            is_draft = path == self.draft and path != self.model
-            override = self.request.draft_config if is_draft else self.request.model_config
-            found = find_config(path, None, override, os.environ)
-            if found is not None:
-                self.read.add(str(found.path))
-            else:
-                self.read.update(_places(path))
-            known = self._found[path] = ("draft" if is_draft else "hf", None if found is None else dict(found.data))
-        return known
-
-    def configs(self) -> tuple[tuple[str, dict[str, Any] | None], ...]:
-        """The configurations that were asked for: label and content, None where none was found."""
-        return tuple(self._found.values())
-
-    def about(self, path: str, question: str) -> bool | None:
-        """What is known of a path of the launch on this machine."""
-        if path in (self.model, self.draft):
-            if os.path.isdir(path):
-                return question != "is a file"
-            if question == "is a file":
-                return os.path.isfile(path)
-        inside = any(
-            folder is not None and path.startswith(folder.rstrip("/") + "/") and os.path.isdir(folder)
-            for folder in (self.model, self.draft)
-        )
-        if inside:
-            self.read.add(path)
-        if inside or path.endswith((".yaml", ".yml")):
-            self.read.add(path)
-            return {"exists": os.path.exists, "is a file": os.path.isfile, "is a folder": os.path.isdir}[question](path)
-        return None
-
-    def text(self, path: str) -> str | None:
-        """The text of a YAML file of the launch."""
-        if not path.endswith((".yaml", ".yml")):
-            return None
-        try:
-            if os.path.getsize(path) > 1 << 20:
-                raise BadInput("the --config file is larger than 1 MB", path)
-            self.read.add(path)
-            return Path(path).read_text(encoding="utf-8")
-        except OSError:
-            return None
-        except UnicodeDecodeError as error:
-            raise BadInput("the --config file is not text", path) from error
-
-
-def _places(path: str) -> tuple[str, ...]:
-    """Where a config.json of this model would appear: its folder, or the Hugging Face cache."""
-    repository = cache_folder(os.environ) / ("models--" + path.replace("/", "--"))
-    return (os.path.join(path, "config.json"), str(repository / "refs" / "main"))
-
-
-def _paths(request: CheckRequest) -> tuple[str | None, str | None]:
-    """Model and draft path as the launch gives them (argparse decides; this is for files only)."""
-    launch = request.launch
-    if launch.kwargs:
-        return launch.kwargs.get("model_path"), launch.kwargs.get("speculative_draft_model_path")
-    found: dict[str, str] = {}
-    words = launch.argv
-    for index, word in enumerate(words):
-        flag, _, value = word.partition("=")
-        kind = (
-            "model"
-            if flag in ("--model-path", "--model")
-            else "draft"
-            if "--speculative-draft-model-path".startswith(flag)
-            and flag.startswith("--speculative-draft")
-            or flag == "--speculative-draft-model"
-            else None
-        )
-        if kind is not None:
-            text = value if "=" in word else words[index + 1] if index + 1 < len(words) else ""
-            found[kind] = text
-    return found.get("model"), found.get("draft")
-
-
-def evaluator_for(request: CheckRequest) -> tuple[Evaluator, LaunchFiles]:
+def evaluator_for(request: CheckRequest) -> Evaluator:
     """An evaluator for the request's tree and facts.
 
     Raises:
@@ -130,27 +38,24 @@ def evaluator_for(request: CheckRequest) -> tuple[Evaluator, LaunchFiles]:
             "give a later one with --sglang",
             tree.info.given,
         )
-    files = LaunchFiles(request)
-    return Evaluator(tree, parse_facts(request.assume), files.config_for, files.about, files.text), files
+    return Evaluator(tree, parse_facts(request.assume), LaunchFiles(request))
 
 
 _KEPT: dict[Any, Evaluator] = {}
 _MOST_KEPT = 4
 
 
-def kept_evaluator(request: CheckRequest) -> tuple[Evaluator, LaunchFiles]:
+def kept_evaluator(request: CheckRequest) -> Evaluator:
     """An evaluator that earlier requests of this process have warmed, for the same tree and facts."""
     name = (id(request.tree), tuple(sorted(request.assume.items())))
     kept = _KEPT.get(name)
-    if kept is None or kept.tree is not request.tree:
-        kept, files = evaluator_for(request)
-        while len(_KEPT) >= _MOST_KEPT:
-            _KEPT.pop(next(iter(_KEPT)))
-        _KEPT[name] = kept
-        return kept, files
-    files = LaunchFiles(request)
-    kept.config_for, kept.files, kept.read_file = files.config_for, files.about, files.text
-    return kept, files
+    if kept is not None and kept.tree is request.tree:
+        kept.files = LaunchFiles(request)
+        return kept
+    while len(_KEPT) >= _MOST_KEPT:
+        _KEPT.pop(next(iter(_KEPT)))
+    _KEPT[name] = kept = evaluator_for(request)
+    return kept
 
 
 def inputs_of(request: CheckRequest) -> Inputs:
@@ -187,13 +92,13 @@ def _serve_words(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 def answer(request: CheckRequest) -> tuple[Answer, tuple[Mapping[str, bytes | None], set[str]]]:
     """The answer, and the files it was made from: of the tree, and others."""
-    evaluator, files = kept_evaluator(request)
+    evaluator = kept_evaluator(request)
     done = evaluator.evaluate(inputs_of(request))
-    made = describe(request, evaluator, done, files)
-    return made, (evaluator.sources.probes, files.read)
+    made = describe(request, evaluator, done)
+    return made, (evaluator.sources.probes, evaluator.files.read)
 
 
-def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files: LaunchFiles) -> Answer:
+def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> Answer:
     """Everything that is said of one evaluation. Changes come last: searching for them evaluates again."""
     found, m = done.verdict, done.machine
     m.pc = True
@@ -216,8 +121,8 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files
         resolved=resolved,
         decisions=decisions,
         warnings=_warnings(done),
-        assumptions=_assumptions(request, done),
-        notes=_notes(request, evaluator, done, files),
+        assumptions=_assumptions(request, done, evaluator.files),
+        notes=_notes(request, evaluator, done),
     )
     edits = candidates(done, decisions, chain.texts)
     made = replace(made, ignored=ignored(evaluator, done, request.environment.sources))
@@ -280,7 +185,7 @@ def _warnings(done: Evaluated) -> tuple[LogLine, ...]:
     return tuple(lines)
 
 
-def _assumptions(request: CheckRequest, done: Evaluated) -> tuple[Assumption, ...]:
+def _assumptions(request: CheckRequest, done: Evaluated, files: LaunchFiles) -> tuple[Assumption, ...]:
     used = done.machine.facts_used
     found = []
     for name in sorted(used):
@@ -290,19 +195,23 @@ def _assumptions(request: CheckRequest, done: Evaluated) -> tuple[Assumption, ..
             found.append(Assumption(name, None, "unknown"))
         else:
             found.append(Assumption(name, str(value), "given" if given else "default"))
+    if files.transformers_read is not None:
+        found.append(Assumption("transformers", files.transformers_read, "installed"))
     return tuple(found)
 
 
-def _notes(request: CheckRequest, evaluator: Evaluator, done: Evaluated, files: LaunchFiles) -> tuple[str, ...]:
+def _notes(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> tuple[str, ...]:
     notes: list[str] = []
     if done.verdict.note:
         notes.append(done.verdict.note)
     for path, (text, line) in evaluator.sources.broken.items():
         notes.append(f"{path}:{line} is not Python that can be read here ({text}): what it defines is unknown")
-    for label, data in files.configs():
+    for label, data in evaluator.files.configs():
         if data is None:
             which, option = ("draft ", "--draft-config") if label == "draft" else ("", "--model-config")
             notes.append(f"no config.json was found for the {which}model: give {option} FILE")
+    if evaluator.files.transformers_note is not None:
+        notes.append(evaluator.files.transformers_note)
     reads = set(done.machine.env_reads)
     for name in sorted(request.shell or {}):
         if name in reads and name not in request.environment.values and name.startswith(("SGLANG_", "SGL_")):

@@ -30,6 +30,7 @@ class CheckRequest:
         changes: whether to search what would change the answer.
         shell: the shell's own environment, only to be mentioned; never part of the answer.
         cache: whether the cache on disk may be used.
+        python: the interpreter whose transformers is read; this one by default.
     """
 
     tree: Tree
@@ -42,6 +43,7 @@ class CheckRequest:
     changes: bool = True
     shell: Mapping[str, str] | None = None
     cache: bool = True
+    python: str | None = None
 
 
 def check(request: CheckRequest) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from pathtrace.tracer.collecting import COLLECTOR
 from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.sources import Sources
+from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.requirements import Present, required_packages
 from pathtrace.tracer.stages import Run, run_launch
 from pathtrace.tracer.tree.model import Tree
@@ -51,16 +52,12 @@ class Evaluator:
     Attributes:
         tree: the tree.
         facts: facts about the machine.
-        config_for: model path -> (label, config.json or None).
-        files: ``(path, question)`` -> True, False or None for paths of the launch.
-        read_file: text of a file of the launch (``--config``), or None.
+        files: the files that the launch names.
     """
 
     tree: Tree
     facts: Mapping[str, Any]
-    config_for: Callable[[str], tuple[str, dict[str, Any] | None]]
-    files: Callable[[str, str], bool | None]
-    read_file: Callable[[str], str | None]
+    files: LaunchFiles
     sources: Sources = field(init=False)
     count: int = 0
     _machine: Machine | None = None
@@ -77,9 +74,10 @@ class Evaluator:
             machine = self._machine = Machine(self.sources, inputs.environ, self.facts)
         state = machine.external_state
         state["present"] = self._present
-        state["config_for"] = self.config_for
-        state["files"] = self.files
-        state["read_file"] = self.read_file
+        state["config_for"] = self.files.config_for
+        state["config_class"] = self.files.config_class
+        state["files"] = self.files.about
+        state["read_file"] = self.files.text
         state["yaml"] = load_yaml
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, RECURSION))

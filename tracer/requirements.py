@@ -8,6 +8,8 @@ import sys
 import zipfile
 from email.parser import Parser
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from pathtrace.tracer.tree.model import Tree
 
 # Distributions whose import name is not their own name (from their own top_level.txt).
@@ -64,6 +66,19 @@ def required_packages(tree: Tree) -> frozenset[str] | None:
         names.update(_IMPORTS.get(name, (name, match.group(1))))
         names.update(_BROUGHT.get(name, ()))
     return frozenset(names) if names else None
+
+
+def required_version(tree: Tree, name: str) -> str | None:
+    """What the release requires of a package's version (``==4.57.1``); None where it does not say."""
+    text = _metadata(tree)
+    for line in [] if text is None else Parser().parsestr(text).get_all("Requires-Dist") or []:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        if requirement.name == name and requirement.marker is None and requirement.specifier:
+            return str(requirement.specifier)
+    return None
 
 
 def _metadata(tree: Tree) -> str | None:

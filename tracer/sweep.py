@@ -33,7 +33,7 @@ class SweepSettings:
 
     Attributes:
         trees: trees as given with ``--sglang``.
-        python: the interpreter whose ``installed`` tree is meant.
+        python: the interpreter whose ``installed`` tree is meant, and whose transformers is read.
         env: ``K=V`` for launches that do not set K themselves.
         env_file: a file of such lines.
         inherited: the shell's own environment, if it is to be used.
@@ -114,6 +114,7 @@ class _Sweeper:
             changes=settings.changes,
             shell=settings.shell,
             cache=settings.cache,
+            python=settings.python,
         )
         return check(request)
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pathtrace.tracer.answering import LaunchFiles, evaluator_for, inputs_of
+from pathtrace.tracer.answering import evaluator_for, inputs_of
 from pathtrace.tracer.check import CheckRequest
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.evaluation import Evaluated, Inputs
 from pathtrace.tracer.facts import FACTS
 from pathtrace.tracer.launch.model import Launch
 from pathtrace.tracer.launch.parse import parse_launch
+from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.table_algorithms import NAME, Algorithms
 from pathtrace.tracer.table_inputs import UNSET, Finder, Found, Input, given_flags
 from pathtrace.tracer.table_model import TableRequest, TruthTable
@@ -84,6 +85,7 @@ class Explorer:
             request.assume,
             changes=False,
             cache=False,
+            python=request.python,
         )
         self.own = inputs_of(checked).argv
         named = LaunchFiles(checked)
@@ -92,9 +94,9 @@ class Explorer:
         self.draft = () if named.draft else (DRAFT, draft)
         given = any(word.startswith(("--speculative-num", "--speculative-eagle")) for word in self.own)
         self.numbers = () if given else NUMBERS
-        self.evaluator, self.files = evaluator_for(checked)
-        self.files.model = named.model or model
-        self.files.draft = named.draft or draft
+        self.evaluator = evaluator_for(checked)
+        self.evaluator.files.model = named.model or model
+        self.evaluator.files.draft = named.draft or draft
         self.finder: Finder | None = None
         self.bases: dict[str, tuple[str, ...]] = {}
         self.added: dict[str, tuple[str, ...]] = {}

@@ -23,6 +23,7 @@ class TableRequest:
         assume: facts given with ``--assume``.
         launch: words of a launch that every row starts from; empty for none.
         limit: the largest number of evaluations.
+        python: the interpreter whose transformers is read; this one by default.
     """
 
     tree: Tree
@@ -32,6 +33,7 @@ class TableRequest:
     assume: Mapping[str, str] = field(default_factory=dict)
     launch: tuple[str, ...] = ()
     limit: int = 1000
+    python: str | None = None
 
 
 @dataclass(frozen=True)

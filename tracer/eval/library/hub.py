@@ -1,4 +1,7 @@
-"""Model configurations as transformers gives them: what config.json says, and nothing else is known."""
+"""Model configurations as transformers gives them.
+
+What config.json says is known; of the rest, what the installed transformers' class says plainly.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,11 @@ from pathtrace.tracer.eval.values import (
 )
 
 if TYPE_CHECKING:
+    from pathtrace.tracer.configs.config_class import ConfigClass
     from pathtrace.tracer.eval.machine import Machine
+
+# Model types that the tree registers with AutoConfig; a tuple, so that it lasts as the modules do.
+_REGISTERED = ("AutoConfig", "registered")
 
 _PLAIN_DICTS = frozenset(
     {
@@ -42,6 +49,7 @@ def config_object(m: Machine, data: dict[str, Any] | None, label: str, cls: Any 
 
     ``label`` names it in conditions (``hf``, ``draft``); ``data`` None means that no file was given.
     """
+    known = None if data is None or cls is not None or "." in label else _installed_class(m, data)
     obj = Instance(cls if cls is not None else External("transformers.PretrainedConfig"))
     obj.slots["*config*"] = (label, data is not None)
     for key, value in (data or {}).items():
@@ -52,7 +60,25 @@ def config_object(m: Machine, data: dict[str, Any] | None, label: str, cls: Any 
             obj.slots[key] = config_object(m, value, f"{label}.{key}")
         else:
             obj.slots[key] = m.lower(value)
+    if known is not None and data is not None:
+        obj.slots["*class*"] = known
+        for key, default in known.defaults.items():
+            if key not in data and f"{label}.{key}" not in m.facts:
+                write = m.written(len(m.reads))
+                write.leaf = ("config", f"{label}.{key} (default of {known.name})")
+                m.writers[(obj.slots.number, key)] = write
+                obj.slots[key] = m.lower(default.value)
     return obj
+
+
+def _installed_class(m: Machine, data: dict[str, Any]) -> ConfigClass | None:
+    """The installed transformers' class for a config.json; none where the tree registers its own."""
+    registered = m.external_state.get(_REGISTERED, ())
+    find = m.external_state.get("config_class")
+    if find is None or data.get("model_type") in registered or None in registered:
+        return None
+    found: ConfigClass | None = find(data)
+    return found
 
 
 def config_attribute(m: Machine, obj: Instance, name: str) -> Any:
@@ -98,6 +124,12 @@ def _without_key(m: Machine, obj: Instance, name: str) -> Any:
         return _view(m, obj)
     if name == "__class__" or (name in _FILE_ONLY and given and f"{label}.{name}" not in m.facts):
         return ABSENT
+    known: ConfigClass | None = obj.slots.get("*class*")
+    if known is not None and f"{label}.{name}" not in m.facts:
+        if name in known.aliases:
+            return m.get_attr(obj, known.aliases[name])
+        if known.lacks(name):
+            return ABSENT
     return absent_key(m, label, name, given)
 
 
@@ -210,6 +242,13 @@ def config_class_attribute(m: Machine, cls: ClassV, name: str) -> Any:
     return ABSENT
 
 
+def _register(m: Machine, args: Args) -> None:
+    """``AutoConfig.register(model_type, cls)``: the tree's own class; None stands for a type unknown here."""
+    name = args.pos[0] if args.pos else args.kw.get("model_type")
+    known: set[str | None] = m.external_state.setdefault(_REGISTERED, set())
+    known.add(name if isinstance(name, str) else None)
+
+
 def _snapshot(m: Machine, args: Args) -> Any:
     """``snapshot_download(repo)``: a folder with the repository's files, here by the repository's name."""
     return args.pos[0] if args.pos else args.kw.get("repo_id")
@@ -249,7 +288,7 @@ MODELS: dict[str, Any] = {
     "huggingface_hub.model_info": lambda m, args: m.get_attr(_api(m, args), "repo_info").call(m, args),
     "huggingface_hub.list_repo_files": lambda m, args: m.new_list(("config.json",)),
     "transformers.AutoConfig.from_pretrained": _from_pretrained,
-    "transformers.AutoConfig.register": lambda m, args: None,
+    "transformers.AutoConfig.register": _register,
     "transformers.PretrainedConfig.from_pretrained": _from_pretrained,
     "transformers.PretrainedConfig.get_config_dict": _get_config_dict,
     "transformers.PreTrainedConfig.get_config_dict": _get_config_dict,
