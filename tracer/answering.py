@@ -67,27 +67,7 @@ def inputs_of(request: CheckRequest) -> Inputs:
     launch = request.launch
     if launch.entry in ("engine", "server_args"):
         return Inputs((), request.environment.values, launch.kwargs)
-    argv = launch.argv
-    if launch.entry == "serve":
-        argv = _serve_words(argv)
-    return Inputs(argv, request.environment.values)
-
-
-def _serve_words(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """``sglang serve`` takes the model as its first word, and ``--model-type`` for itself."""
-    words = list(argv)
-    if words and not words[0].startswith("-"):
-        words[:1] = ["--model-path", words[0]]
-    kept: list[str] = []
-    skip = False
-    for word in words:
-        if skip:
-            skip = False
-        elif word == "--model-type":
-            skip = True
-        elif not word.startswith("--model-type="):
-            kept.append(word)
-    return tuple(kept)
+    return Inputs(launch.argv, request.environment.values, serve=launch.entry == "serve")
 
 
 def answer(request: CheckRequest) -> tuple[Answer, tuple[Mapping[str, bytes | None], set[str]]]:

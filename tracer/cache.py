@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathtrace import __version__
 from pathtrace.tracer.answer import Answer
+from pathtrace.tracer.configs.find import cache_folder
 from pathtrace.tracer.tree.interpreter import package_folders
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def key(request: CheckRequest) -> str:
         (launch.entry, launch.argv, sorted(launch.kwargs.items(), key=str), launch.unparsed),
         (sorted(environment.values.items()), sorted(environment.sources.items()), _shell_names(request)),
         (request.model_config, request.draft_config, sorted(request.assume.items())),
+        (str(cache_folder({**os.environ, **environment.values})),),
         (request.expect, request.changes, request.python, package_folders(request.python, "transformers")),
     )
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()

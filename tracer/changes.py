@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import process_time
 from typing import Any
 
@@ -42,7 +42,7 @@ class Edit:
             else:
                 environ[name] = value
         argv = list(_without(inputs.argv, self.drop)) if self.drop else list(inputs.argv)
-        return Inputs((*argv, *self.add), environ, inputs.kwargs)
+        return replace(inputs, argv=(*argv, *self.add), environ=environ)
 
 
 def _without(argv: Sequence[str], drop: tuple[str, ...]) -> Iterator[str]:

@@ -28,11 +28,13 @@ class Inputs:
         argv: the launcher's words; not used where ``kwargs`` is given.
         kwargs: keyword arguments of ``Engine(...)``, or None.
         environ: variables of the server.
+        serve: whether ``argv`` are words of ``sglang serve``.
     """
 
     argv: tuple[str, ...]
     environ: Mapping[str, str]
     kwargs: Mapping[str, Any] | None = None
+    serve: bool = False
 
 
 @dataclass
@@ -83,7 +85,7 @@ class Evaluator:
         sys.setrecursionlimit(max(limit, RECURSION))
         try:
             with COLLECTOR.paused(), NUMBERING.signed(1):
-                run = run_launch(machine, inputs.argv, inputs.kwargs)
+                run = run_launch(machine, inputs.argv, inputs.kwargs, inputs.serve)
                 machine.renew()  # what is read of it afterwards has a budget of its own
                 return Evaluated(machine, run, verdict(machine, run, whole), inputs)
         finally:
@@ -91,17 +93,22 @@ class Evaluator:
 
 
 def load_yaml(text: str) -> Any:
-    """A YAML document as plain values, as ``yaml.safe_load`` would give it."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    """A YAML document as the tree gets it: it calls PyYAML's ``safe_load``, and so does this.
+
+    Raises:
+        BadInput: the text is not YAML, or too deep.
+    """
+    import yaml
 
     from pathtrace.tracer.errors import BadInput
 
     try:
-        return YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         raise BadInput(
             f"the --config file is not YAML: {getattr(error, 'problem', None) or error}", line=line
         ) from error
+    except (ValueError, RecursionError) as error:  # a date that no calendar has; a nesting without end
+        raise BadInput(f"the --config file is not YAML that can be read: {type(error).__name__}") from error

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from pathtrace.tracer.answer import Ignored, Place
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.operators import equal, show, truth
 from pathtrace.tracer.eval.values import ABSENT, Instance, Unknown
-from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
+from pathtrace.tracer.evaluation import Evaluated, Evaluator
 from pathtrace.tracer.tree.model import Tree
 
 # Variables that belong to the process, not to SGLang: the tree need not name them to be affected.
@@ -113,7 +114,7 @@ def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Ite
         return
     without = {key: item for key, item in done.inputs.environ.items() if key != name}
     before = done.verdict
-    after = evaluator.evaluate(Inputs(done.inputs.argv, without, done.inputs.kwargs))
+    after = evaluator.evaluate(replace(done.inputs, environ=without))
     same = (after.verdict.outcome, after.verdict.worker, after.verdict.event_loop, after.verdict.refusal) == (
         before.outcome, before.worker, before.event_loop, before.refusal,
     )  # fmt: skip

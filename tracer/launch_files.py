@@ -34,21 +34,29 @@ class LaunchFiles:
         self.transformers_note: str | None = None
         self._transformers: tuple[InstalledTransformers | None] | None = None
         self.model, self.draft = _paths(request)
-        self._found: dict[str, tuple[str, dict[str, Any] | None]] = {}
+        # The server's own variables place its cache; what it does not set it has from where it is started.
+        self.environ = {**os.environ, **request.environment.values}
+        self._found: dict[tuple[str, str | None], tuple[str, dict[str, Any] | None]] = {}
 
-    def config_for(self, path: str) -> tuple[str, dict[str, Any] | None]:
+    def config_for(self, path: str, revision: str | None = None) -> tuple[str, dict[str, Any] | None]:
         """The config.json of a model path: given, in the folder, or in the Hugging Face cache on disk."""
-        known = self._found.get(path)
+        known = self._found.get((path, revision))
         if known is None:
             is_draft = path == self.draft and path != self.model
             override = self.request.draft_config if is_draft else self.request.model_config
-            found = find_config(path, None, override, os.environ)
+            found = find_config(path, revision, override, self.environ)
             if found is not None:
                 self.read.add(str(found.path))
             else:
-                self.read.update(_places(path))
-            known = self._found[path] = ("draft" if is_draft else "hf", None if found is None else dict(found.data))
+                self.read.update(self._places(path, revision))
+            data = None if found is None else dict(found.data)
+            known = self._found[path, revision] = ("draft" if is_draft else "hf", data)
         return known
+
+    def _places(self, path: str, revision: str | None) -> tuple[str, ...]:
+        """Where a config.json of this model would appear: its folder, or the Hugging Face cache."""
+        repository = cache_folder(self.environ) / ("models--" + path.replace("/", "--"))
+        return (os.path.join(path, "config.json"), str(repository / "refs" / (revision or "main")))
 
     def configs(self) -> tuple[tuple[str, dict[str, Any] | None], ...]:
         """The configurations that were asked for: label and content, None where none was found."""
@@ -120,12 +128,6 @@ class LaunchFiles:
             raise BadInput("the --config file is not text", path) from error
 
 
-def _places(path: str) -> tuple[str, ...]:
-    """Where a config.json of this model would appear: its folder, or the Hugging Face cache."""
-    repository = cache_folder(os.environ) / ("models--" + path.replace("/", "--"))
-    return (os.path.join(path, "config.json"), str(repository / "refs" / "main"))
-
-
 def _paths(request: CheckRequest) -> tuple[str | None, str | None]:
     """Model and draft path as the launch gives them (argparse decides; this is for files only)."""
     launch = request.launch
@@ -133,6 +135,8 @@ def _paths(request: CheckRequest) -> tuple[str | None, str | None]:
         return launch.kwargs.get("model_path"), launch.kwargs.get("speculative_draft_model_path")
     found: dict[str, str] = {}
     words = launch.argv
+    if launch.entry == "serve" and words and not words[0].startswith("-"):
+        found["model"] = words[0]
     for index, word in enumerate(words):
         flag, _, value = word.partition("=")
         kind = (

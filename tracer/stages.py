@@ -18,9 +18,9 @@ from pathtrace.tracer.eval.objects import find_in_class, get_attr
 from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.values import ABSENT, Args, ClassV, Instance
 from pathtrace.tracer.scheduler import Choice, choose
+from pathtrace.tracer.serve import ARGS_MODULE, server_words
 
 VIEW_MODULE = "sglang.srt.arg_groups.overrides"
-ARGS_MODULE = "sglang.srt.server_args"
 
 
 @dataclass
@@ -43,18 +43,34 @@ class Run:
     gave_up: GiveUp | None = None
     phase: Phase = "parse"
     pc: Any = True
+    in_front_end: bool = False
 
 
-def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | None) -> Run:
-    """Evaluate one launch. ``kwargs`` (not None): keyword arguments of ``Engine`` instead of words."""
+def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | None, serve: bool = False) -> Run:
+    """Evaluate one launch.
+
+    Args:
+        m: the machine, fresh or reset.
+        argv: the launcher's words.
+        kwargs: keyword arguments of ``Engine(...)`` instead of words, or None.
+        serve: whether the words are those of ``sglang serve``.
+
+    Raises:
+        BadInput: a launch through ``sglang serve`` that starts no language model server.
+    """
     run = Run()
     m.parted = NUMBERING.last
     m.external_state["default_at"] = lambda name: default_place(m, name)
 
     def parse() -> None:
         if kwargs is None:
+            words = m.lower(list(argv))
+            if serve:
+                run.in_front_end = True
+                words = server_words(m, argv)
+                run.in_front_end = False
             prepare = get_attr(m, m.import_module(ARGS_MODULE), "prepare_server_args")
-            run.record = m.call(prepare, Args([m.lower(list(argv))]))
+            run.record = m.call(prepare, Args([words]))
         else:
             cls = get_attr(m, m.import_module(ARGS_MODULE), "ServerArgs")
             given = {key: m.lower(value) for key, value in kwargs.items()}
@@ -133,8 +149,8 @@ def _stage(m: Machine, run: Run, step: Callable[[], None]) -> bool:
 
 
 def _phase(m: Machine, run: Run, raised: Raised) -> Phase:
-    """Older trees resolve while they parse: only argparse's exit is a parse error."""
-    if run.phase == "parse" and not m.exception_matches(raised.exc, SystemExit):
+    """Older trees resolve while they parse: only argparse's exit is a parse error, and one of ``serve``."""
+    if run.phase == "parse" and not run.in_front_end and not m.exception_matches(raised.exc, SystemExit):
         return "resolve"
     return run.phase
 

@@ -8,14 +8,14 @@ explored further, with the inputs that its own evaluation points to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pathtrace.tracer.answering import evaluator_for, inputs_of
 from pathtrace.tracer.check import CheckRequest
 from pathtrace.tracer.errors import BadInput
-from pathtrace.tracer.evaluation import Evaluated, Inputs
+from pathtrace.tracer.evaluation import Evaluated
 from pathtrace.tracer.facts import FACTS
 from pathtrace.tracer.launch.model import Launch
 from pathtrace.tracer.launch.parse import parse_launch
@@ -87,7 +87,8 @@ class Explorer:
             cache=False,
             python=request.python,
         )
-        self.own = inputs_of(checked).argv
+        self.inputs = inputs_of(checked)
+        self.own = self.inputs.argv
         named = LaunchFiles(checked)
         model, draft = self.folder(request.model_config, MODEL), self.folder(request.draft_config, DRAFT)
         self.model = () if named.model else (MODEL, model)
@@ -130,7 +131,9 @@ class Explorer:
         extra = [word for item, value in sorted(settings, key=_order) for word in item.words(value)]
         if any(item.name in NUMBERS for item, _value in settings):
             extra = [*self.numbers, *extra]  # argparse takes the last of each
-        return self.evaluator.evaluate(Inputs((*self.own, *self.model, *words, *extra), environ), whole=False)
+        return self.evaluator.evaluate(
+            replace(self.inputs, argv=(*self.own, *self.model, *words, *extra), environ=environ), whole=False
+        )
 
     # ------------------------------------------------------------------ where each algorithm starts
     def start(self) -> None:

@@ -15,27 +15,12 @@ from click.testing import CliRunner, Result
 from pathtrace.cli import cli
 from pathtrace.tests.reports.answers import STORY
 from pathtrace.tracer.answer import Answer, TreeInfo
+from pathtrace.tracer.check import CheckRequest
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.launch.model import Launch
 from pathtrace.tracer.table_model import TableRequest, TruthTable
 
 TABLE = TruthTable(("algorithm", "answer"), (("EAGLE3", "EAGLEWorker"),), evaluations=7)
-
-
-@dataclass(frozen=True)
-class FakeRequest:
-    """The agreed fields of ``CheckRequest``."""
-
-    tree: Any
-    launch: Launch
-    environment: Any
-    model_config: str | None
-    draft_config: str | None
-    assume: Mapping[str, str]
-    expect: str | None
-    changes: bool = True
-    shell: Mapping[str, str] | None = None
-    cache: bool = True
 
 
 @dataclass
@@ -97,7 +82,7 @@ def tracer(monkeypatch: pytest.MonkeyPatch) -> FakeTracer:
         "tree.open": {"open_tree": fake.open_tree},
         "launch.parse": {"parse_launch": fake.parse_launch},
         "launch.environment": {"merge_environment": fake.merge_environment},
-        "check": {"check": fake.check, "CheckRequest": FakeRequest},
+        "check": {"check": fake.check, "CheckRequest": CheckRequest},
         "table": {"truth_table": fake.truth_table},
     }
     for name, members in parts.items():

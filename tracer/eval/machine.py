@@ -9,6 +9,7 @@ from math import inf
 from time import process_time
 from typing import Any, NoReturn
 
+from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.eval import calls, containers, objects, operators, statements, text
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.exits import Raised, Signal
@@ -101,6 +102,7 @@ class Machine(Forks):
         self.loading = 0
         self.unfollowed: dict[str, tuple[str, int]] = {}
         self.external_state: dict[Any, Any] = {}
+        self.closed_packages: dict[str, str] = {}  # packages that end the evaluation, with what to say
         self.argv: list[str] = []
         self.started = process_time()
         self.loaded_writers: dict[tuple[int, Any], Any] = {}
@@ -270,6 +272,9 @@ class Machine(Forks):
         """The module object, created at first need; not run yet."""
         found = self.modules.get(name)
         if found is None:
+            for package, sentence in self.closed_packages.items():
+                if name == package or name.startswith(package + "."):
+                    raise BadInput(sentence, self.file, self.line)
             source = self.sources.find(name)
             if source is None:
                 self.throw_import(f"No module named '{name}'", missing=True)

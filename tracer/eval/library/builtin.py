@@ -475,6 +475,16 @@ def _super(m: Machine, args: Args) -> Any:
     return SuperV(args.pos[0], args.pos[1])
 
 
+def _of_the_scope(m: Machine, args: Args) -> Any:
+    """``locals`` or ``globals`` under another name: whose scope is meant is not followed."""
+    return Unknown("the variables of a scope", frozenset())
+
+
+def _exec(m: Machine, args: Args) -> Any:
+    """Text run as a program may do anything: nothing that follows is known."""
+    m.give_up("exec(...), which may do anything")
+
+
 def _vars(m: Machine, args: Args) -> Any:
     return m.get_attr(args.pos[0], "__dict__")
 
@@ -553,6 +563,9 @@ BUILTINS: dict[str, Call] = {
     "iter": _iter,
     "super": _super,
     "vars": _vars,
+    "locals": _of_the_scope,
+    "globals": _of_the_scope,
+    "exec": _exec,
     "dir": _dir,
     "print": _ignored,
     "repr": _repr,

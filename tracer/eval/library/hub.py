@@ -182,16 +182,22 @@ def _text_config(m: Machine, obj: Instance) -> Any:
 def _from_pretrained(m: Machine, args: Args) -> Any:
     """``AutoConfig.from_pretrained(path)``: the configuration of that path, if it was given."""
     path = args.pos[0] if args.pos else args.kw.get("pretrained_model_name_or_path", args.kw.get("model"))
-    return m.lift(lambda leaf: load(m, leaf, None), path)
+    return _load_each(m, path, None, args)
 
 
-def load(m: Machine, path: Any, cls: ClassV | None) -> Any:
-    """The configuration object for a model path (``cls``: the tree's own configuration class)."""
+def _load_each(m: Machine, path: Any, cls: ClassV | None, args: Args) -> Any:
+    """The configuration for every case of the path and of the ``revision`` that comes with it."""
+    revision = args.kw.get("revision")
+    return m.lift(lambda each: m.lift(lambda at: load(m, each, cls, at), revision), path)
+
+
+def load(m: Machine, path: Any, cls: ClassV | None, revision: Any = None) -> Any:
+    """The configuration object for a model path at a revision (``cls``: the tree's own configuration class)."""
     finder = m.external_state.get("config_for")
     text = m.text_of(path)
-    if not isinstance(text, str) or finder is None:
+    if not isinstance(text, str) or finder is None or not (revision is None or isinstance(revision, str)):
         return config_object(m, None, "hf")
-    label, data = finder(text)
+    label, data = finder(text, revision)
     if cls is None:
         return config_object(m, data, label)
     obj = config_object(m, None, label, cls)
@@ -224,9 +230,7 @@ def _init_config(m: Machine, obj: Instance, args: Args) -> None:
 def config_class_attribute(m: Machine, cls: ClassV, name: str) -> Any:
     """Class methods of the tree's own configuration classes."""
     if name == "from_pretrained":
-        return Native(
-            name, lambda mm, args: mm.lift(lambda leaf: load(mm, leaf, cls), args.pos[0] if args.pos else None)
-        )
+        return Native(name, lambda mm, args: _load_each(mm, args.pos[0] if args.pos else None, cls, args))
     if name == "from_dict":
 
         def from_dict(mm: Machine, args: Args) -> Any:
@@ -271,7 +275,7 @@ def _generation_config(m: Machine, args: Args) -> Any:
 
 
 def _get_config_dict(m: Machine, args: Args) -> Any:
-    obj = m.lift(lambda leaf: load(m, leaf, None), args.pos[0])
+    obj = _load_each(m, args.pos[0], None, args)
     view = _view(m, obj) if type(obj) is Instance else Unknown("config dict", roots_of(m, obj))
     return (view, DictV())
 
