@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pathtrace.tracer.answer import Decision, Origin, OriginKind, Place, Reading
+from pathtrace.tracer.eval.branches import Branch
 from pathtrace.tracer.eval.operators import show
-from pathtrace.tracer.eval.statements import Branch
 from pathtrace.tracer.eval.values import ABSENT, DictV, Instance
 from pathtrace.tracer.evaluation import Evaluated
+from pathtrace.tracer.naming import naming_write, parts
+from pathtrace.tracer.scheduler import LOOP
 
 MOST_STEPS = 24
 MOST_ORIGINS = 3
@@ -68,6 +70,21 @@ class Slice:
         writes: dict[int, tuple[Any, str, Any]] = {}
         queue: list[Branch] = list(self.starts())
         seen_writes: set[int] = set()
+
+        def add(write: Any, key: str, value: Any) -> None:
+            if write.seq not in seen_writes:
+                seen_writes.add(write.seq)
+                writes[write.seq] = (write, key, value)
+                queue.extend(self.above(write.ctrl))
+
+        choice = self.done.run.choice
+        if choice is not None and not self.done.run.refused:
+            for write in parts(choice.loop_write):
+                add(write, LOOP, choice.overlap)
+                said = self.m.sources.line(write.file, write.line)
+                for key, value, earlier in self.config_writes(write.r0, write.r1):
+                    if key in said:  # a whole configuration may have been copied on the way
+                        add(earlier, key, value)
         while queue and len(branches) + len(writes) < 4 * MOST_STEPS:
             branch = queue.pop(0)
             if branch.seq in branches:
@@ -75,11 +92,7 @@ class Slice:
             branches[branch.seq] = branch
             for _node, _value, r0, r1 in branch.operands or ():
                 for key, value, write in self.config_writes(r0, r1):
-                    if write.seq in seen_writes:
-                        continue
-                    seen_writes.add(write.seq)
-                    writes[write.seq] = (write, key, value)
-                    queue += self.above(write.ctrl)
+                    add(write, key, value)
             queue += self.above(branch.parent)
         chosen = [(seq, self.branch_decision(branch)) for seq, branch in branches.items() if self.tells(branch)]
         chosen += [(seq, self.write_decision(*item)) for seq, item in writes.items()]
@@ -115,7 +128,7 @@ class Slice:
         while ahead:
             start, end, depth = ahead.next()
             for number, key, written in self.reads(start, end, depth, ahead):
-                for write in _parts(written):
+                for write in parts(written):
                     if write.seq in visited or write.leads:
                         continue
                     visited.add(write.seq)
@@ -140,7 +153,7 @@ class Slice:
         found: list[Any] = [write]
         if depth and write.r1 - write.r0 <= 4:
             for _number, _key, written in self.m.reads[write.r0 : write.r1]:
-                for part in _parts(written):
+                for part in parts(written):
                     found += self.sources_of(part, depth - 1)
         return found
 
@@ -151,23 +164,22 @@ class Slice:
     # ------------------------------------------------------------------ decisions
     def branch_decision(self, branch: Branch) -> Decision:
         result = "undecided" if not isinstance(branch.result, bool) else "true" if branch.result else "false"
-        test = branch.node.test
-        word = "assert" if isinstance(branch.node, ast.Assert) else "if"
+        node = branch.node
+        word = "assert " if isinstance(node, ast.Assert) else "if "
+        text = ast.unparse(node) if isinstance(node, ast.IfExp) else word + ast.unparse(node.test)
         readings = tuple(
             Reading(ast.unparse(node), show(value), self.origins(r0, r1))
             for node, value, r0, r1 in branch.operands or ()
         )
-        return Decision(
-            "branch", Place(branch.file, branch.line, f"{word} {ast.unparse(test)}"), result, _distinct(readings)
-        )
+        return Decision("branch", Place(branch.file, branch.line, text), result, _distinct(readings))
 
     def write_decision(self, write: Any, key: str, value: Any) -> Decision:
-        text = self.m.sources.line(write.file, write.line)
         shown = show(value)
         reading = Reading(key, shown, self.origins(write.r0, write.r1))
         return Decision(
-            "write", Place(write.file, write.line, text), f"{key} = {shown}", (reading,) if reading.origins else ()
-        )
+            "write", self.place(naming_write(self.m, [write], key) or write), f"{key} = {shown}",
+            (reading,) if reading.origins else (),
+        )  # fmt: skip
 
     def choice(self) -> tuple[Decision, ...]:
         worker = self.done.verdict.worker
@@ -200,13 +212,16 @@ class Slice:
                     origin = self.variable(variable, written)
                     found.setdefault(origin.text, origin)
                     continue
-                for write in _parts(written):
+                for write in parts(written):
                     if write.seq in visited or write.leads:
                         continue
                     visited.add(write.seq)
                     stands_for = self.stands_for(number) or variable if key == "default" else None
                     if write.leaf is not None:
                         origin = self.leaf(write)
+                        found.setdefault(origin.text, origin)
+                    elif write.r0 == write.r1 and self.configures(number, key):
+                        origin = self.set_by(write, key, self.m.objects[number].slots.get(key, ABSENT))
                         found.setdefault(origin.text, origin)
                     elif stands_for is not None:
                         if self.m.environ.slots.get(stands_for, ABSENT) is ABSENT:
@@ -250,48 +265,32 @@ class Slice:
     def variable(self, name: str, write: Any) -> Origin:
         value = self.m.environ.slots.get(name, ABSENT)
         if write is not None:
-            return Origin(
-                "hook",
-                f"{name}={show(value)}",
-                Place(write.file, write.line, self.m.sources.line(write.file, write.line)),
-            )
+            return Origin("hook", f"{name}={show(value)}", self.place(write))
         if value is ABSENT:
             return Origin("variable", f"{name} is not set")
-        return Origin("variable", f"{name}={value}")
+        return Origin("variable", f"{name}={value if isinstance(value, str) else show(value)}")
+
+    def set_by(self, write: Any, key: Any, value: Any) -> Origin:
+        """A field that the tree's own code sets to a constant: a hook, a handler."""
+        return Origin("hook", f"{key} = {show(value)}", self.place(naming_write(self.m, [write], str(key)) or write))
+
+    def place(self, write: Any) -> Place:
+        return Place(write.file, write.line, self.m.sources.line(write.file, write.line))
 
     def leaf(self, write: Any) -> Origin:
         kind, text = write.leaf
         kinds: dict[str, OriginKind] = {"flag": "flag", "default": "default", "config": "config"}
-        place = (
-            Place(write.file, write.line, self.m.sources.line(write.file, write.line))
-            if kind == "default" and write.file
-            else None
-        )
+        place = self.place(write) if kind == "default" and write.file else None
         return Origin(kinds[kind], text, place)
 
     def deepest(self, write: Any) -> Place:
         """The line where a constant default stands."""
         for _ in range(6):
-            nexts = [part for _number, _key, written in self.m.reads[write.r0 : write.r1] for part in _parts(written)]
+            nexts = [part for _number, _key, written in self.m.reads[write.r0 : write.r1] for part in parts(written)]
             if not nexts:
                 break
             write = nexts[0]
-        return Place(write.file, write.line, self.m.sources.line(write.file, write.line))
-
-
-def _parts(write: Any) -> list[Any]:
-    """The writes that a merged slot may hold."""
-    if write is None:
-        return []
-    found: list[Any] = []
-    stack = [write]
-    while stack and len(found) < 12:
-        item = stack.pop()
-        if item.parts:
-            stack += item.parts
-        else:
-            found.append(item)
-    return found
+        return self.place(write)
 
 
 def _distinct(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from pathtrace.tracer.answer import Ignored, Place
 from pathtrace.tracer.eval.conditions import Guarded
+from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.operators import equal, show, truth
 from pathtrace.tracer.eval.values import ABSENT, Instance, Unknown
 from pathtrace.tracer.evaluation import Evaluated, Evaluator
+from pathtrace.tracer.naming import naming_write, writes_read
 from pathtrace.tracer.tree.model import Tree
 
 # Variables that belong to the process, not to SGLang: the tree need not name them to be affected.
@@ -59,7 +61,7 @@ def overwritten(done: Evaluated) -> tuple[Ignored, ...]:
     view = m.external_state.get("view", record)
     found = []
     for dest, text in given.items():
-        before = namespace.slots.get(dest, ABSENT)
+        before, r0 = namespace.slots.get(dest, ABSENT), len(m.reads)
         after = m.get_attr_or(view, dest, ABSENT)
         if before is ABSENT or after is ABSENT or type(after) in (Guarded, Unknown) or isinstance(after, Instance):
             continue
@@ -71,24 +73,16 @@ def overwritten(done: Evaluated) -> tuple[Ignored, ...]:
                     show(before),
                     "overwritten",
                     show(after),
-                    _last_write(done, dest),
+                    _writing_line(m, r0, dest),
                 )
             )
     return tuple(found)
 
 
-def _last_write(done: Evaluated, field: str) -> Place | None:
-    """The tree's last line that wrote a configuration field."""
-    m = done.machine
-    writes = [
-        write
-        for (_slots, key), write in m.writers.items()
-        if key == field and write is not None and write.leaf is None and write.file and not write.parts
-    ]
-    if not writes:
-        return None
-    last = max(writes, key=lambda write: write.seq)
-    return Place(last.file, last.line, m.sources.line(last.file, last.line))
+def _writing_line(m: Machine, r0: int, field: str) -> Place | None:
+    """The line that gave a field the value that was read since ``r0``."""
+    found = naming_write(m, writes_read(m, r0, len(m.reads)), field)
+    return None if found is None else Place(found.file, found.line, m.sources.line(found.file, found.line))
 
 
 def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> Iterator[Ignored]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from pathtrace.tracer.eval.calls import CallReads
 from pathtrace.tracer.eval.exits import Signal
 from pathtrace.tracer.eval.imports import check_names
 from pathtrace.tracer.eval.machine import Machine
@@ -21,15 +22,20 @@ from pathtrace.tracer.eval.values import ABSENT, Args, ClassV, FunctionV, Instan
 MODULE = "sglang.srt.managers.scheduler"
 ENTRY_METHODS = ("forward_batch_generation", "forward_batch_speculative_generation")
 WORKER = "draft_worker"
+LOOP = "enable_overlap"
 
 
 @dataclass
 class Choice:
-    """The draft worker (an instance, None, or guarded) and whether the overlap loop runs."""
+    """The draft worker (an instance, None, or guarded) and whether the overlap loop runs.
+
+    ``loop_write`` is the write that decides the loop; None where the tree has no such attribute.
+    """
 
     worker: Any
     overlap: Any
     branches_from: int
+    loop_write: Any
 
 
 def choose(m: Machine, record: Any) -> Choice:
@@ -46,11 +52,11 @@ def choose(m: Machine, record: Any) -> Choice:
         for leaf in m.conditions.terminals(worker):
             if isinstance(leaf, Instance) and isinstance(leaf.cls, ClassV) and leaf.cls.module in m.modules:
                 check_names(m, m.modules[leaf.cls.module])
-        overlap = scheduler.attribute("enable_overlap")
+        overlap = scheduler.attribute(LOOP)
     finally:
         m.opaque = None
         m.forgive = None
-    return Choice(worker, overlap, start)
+    return Choice(worker, overlap, start, m.writers.get((scheduler.object.slots.number, LOOP)))
 
 
 def publish(m: Machine, record: Any) -> None:
@@ -147,10 +153,10 @@ class PartialScheduler:
                     return Unknown(f"self.{name}", frozenset({f"Scheduler.{name}"}))
         finally:
             self.busy.discard(name)
-        value = slots.get(name, ABSENT)
-        if value is ABSENT:
+        if slots.get(name, ABSENT) is ABSENT:
             return Unknown(f"self.{name}", frozenset({f"Scheduler.{name}"}))
-        _test, present = self.m.presence(value)
+        self.m.saw(slots, name)
+        _test, present = self.m.presence(slots[name])
         return present
 
     def may_assign(self, function: FunctionV, name: str) -> bool:
@@ -188,11 +194,14 @@ class PartialScheduler:
         file, line, ctrl = m.file, m.line, m.ctrl
         m.file = function.file
         m.stack.append((function, file, line))
+        r0, b0 = len(m.reads), len(m.branches)
         try:
             m.run_frame("function", lambda: self.run_body(body, env))
         finally:
             m.stack.pop()
             m.file, m.line, m.ctrl = file, line, ctrl
+        # What is read on the way is not what the attribute's reader reads: that is the attribute.
+        m.calls.setdefault(r0, []).append(CallReads(function, len(m.reads), (), b0, len(m.branches)))
 
     def run_body(self, body: list[ast.stmt], env: Env) -> Any:
         signal = self.m.exec_block(body, env)

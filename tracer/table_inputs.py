@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pathtrace.tracer.chain import Slice
-from pathtrace.tracer.chain import _parts as parts_of
 from pathtrace.tracer.evaluation import Evaluated
+from pathtrace.tracer.naming import parts as parts_of
 
 GIVEN = "given"
 UNSET = "unset"

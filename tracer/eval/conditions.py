@@ -52,6 +52,8 @@ def breadth(test: Any) -> int:
 
 def _key(value: Any) -> Any:
     kind = type(value)
+    if kind is Guarded or kind is bool:  # nearly all: nodes are unique, and there is one True
+        return id(value)
     if kind in _SCALARS:
         return (kind, value)
     if kind is tuple:
@@ -145,14 +147,23 @@ class Conditions:
         if found is not None:
             return found[0]
         top: Atom = test.atom
-        if type(then) is Guarded and then.atom.index < top.index:
+        then_splits, other_splits = type(then) is Guarded, type(other) is Guarded
+        if then_splits and then.atom.index < top.index:
             top = then.atom
-        if type(other) is Guarded and other.atom.index < top.index:
+        if other_splits and other.atom.index < top.index:
             top = other.atom
-        hi, lo = (test.hi, test.lo) if test.atom is top else (test, test)
-        then_hi, then_lo = (then.hi, then.lo) if type(then) is Guarded and then.atom is top else (then, then)
-        other_hi, other_lo = (other.hi, other.lo) if type(other) is Guarded and other.atom is top else (other, other)
-        result = self._node(top, self.ite(hi, then_hi, other_hi), self.ite(lo, then_lo, other_lo))
+        hi = lo = test
+        then_hi = then_lo = then
+        other_hi = other_lo = other
+        if test.atom is top:
+            hi, lo = test.hi, test.lo
+        if then_splits and then.atom is top:
+            then_hi, then_lo = then.hi, then.lo
+        if other_splits and other.atom is top:
+            other_hi, other_lo = other.hi, other.lo
+        if_hi = then_hi if hi is True else other_hi if hi is False else self.ite(hi, then_hi, other_hi)
+        if_lo = then_lo if lo is True else other_lo if lo is False else self.ite(lo, then_lo, other_lo)
+        result = self._node(top, if_hi, if_lo)
         if len(self._ite) >= MOST_KEPT:
             self._ite.clear()
         self._ite[key] = (result, test, then, other)  # the operands stay alive: ids are keys

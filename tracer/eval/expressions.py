@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval import operators
+from pathtrace.tracer.eval.branches import weigh
 from pathtrace.tracer.eval.calls import call, call_args
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.objects import get_attr
@@ -183,14 +184,19 @@ def compare(m: Machine, node: ast.Compare, env: Env) -> Any:
 
 
 def if_exp(m: Machine, node: ast.IfExp, env: Env) -> Any:
-    test = truth(m, m.operand(node.test, env))
-    if test is True:
-        return m.eval(node.body, env)
-    if test is False:
-        return m.eval(node.orelse, env)
-    return m.fork(
-        [(test, lambda: m.eval(node.body, env)), (m.conditions.negation(test), lambda: m.eval(node.orelse, env))]
-    )
+    branch = weigh(m, node, env)
+    m.branches.append(branch)
+    test, before = branch.result, m.ctrl
+    m.ctrl = branch
+    try:
+        if test is True:
+            return m.eval(node.body, env)
+        if test is False:
+            return m.eval(node.orelse, env)
+        cases = [(test, node.body), (m.conditions.negation(test), node.orelse)]
+        return m.fork([(case, partial(m.eval, taken, env)) for case, taken in cases])
+    finally:
+        m.ctrl = before
 
 
 def tuple_node(m: Machine, node: ast.Tuple, env: Env) -> Any:

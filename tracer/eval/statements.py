@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval import operators
+from pathtrace.tracer.eval.branches import weigh
 from pathtrace.tracer.eval.calls import call
 from pathtrace.tracer.eval.classes import class_def, decorate
 from pathtrace.tracer.eval.conditions import Guarded
@@ -37,24 +38,6 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 5000
 MOST_UNDECIDED = 8  # rounds of a loop whose end is not known
-
-
-class Branch:
-    """An ``if`` that was evaluated: where, what its operands were, and which way it went."""
-
-    __slots__ = ("file", "function", "line", "node", "operands", "parent", "result", "seq")
-
-    def __init__(
-        self, seq: int, file: str, node: Any, result: Any, operands: list[Any], parent: Any, function: Any
-    ) -> None:
-        self.seq = seq
-        self.file = file
-        self.node = node
-        self.line = node.lineno
-        self.result = result
-        self.operands = operands
-        self.parent = parent
-        self.function = function
 
 
 def expr(m: Machine, node: ast.Expr, env: Env) -> None:
@@ -108,13 +91,9 @@ def aug_assign(m: Machine, node: ast.AugAssign, env: Env) -> None:
 
 
 def if_stmt(m: Machine, node: ast.If, env: Env) -> Signal | None:
-    outer_operands = m.operands
-    m.operands = []
-    test = truth(m, m.operand(node.test, env))
-    operands, m.operands = m.operands, outer_operands
-    branch = Branch(m.tick(), m.file, node, test, operands, m.ctrl, m.stack[-1][0] if m.stack else None)
+    branch = weigh(m, node, env)
     m.branches.append(branch)
-    before = m.ctrl
+    test, before = branch.result, m.ctrl
     m.ctrl = branch
     try:
         if test is True:
@@ -298,13 +277,10 @@ def raise_stmt(m: Machine, node: ast.Raise, env: Env) -> None:
 
 
 def assert_stmt(m: Machine, node: ast.Assert, env: Env) -> None:
-    outer_operands = m.operands
-    m.operands = []
-    test = truth(m, m.operand(node.test, env))
-    operands, m.operands = m.operands, outer_operands
+    branch = weigh(m, node, env)
+    test = branch.result
     if test is True:
         return
-    branch = Branch(m.tick(), m.file, node, test, operands, m.ctrl, m.stack[-1][0] if m.stack else None)
     m.branches.append(branch)
 
     def fail() -> None:
@@ -683,4 +659,4 @@ STATEMENTS: dict[type, Callable[[Any, Any, Env], Signal | None]] = {
 if hasattr(ast, "TryStar"):  # Python 3.11
     STATEMENTS[ast.TryStar] = try_stmt
 
-__all__ = ["STATEMENTS", "Branch", "BoundV", "catch", "set_attr", "with_manager"]
+__all__ = ["STATEMENTS", "BoundV", "catch", "set_attr", "with_manager"]
