@@ -8,8 +8,9 @@ line that wrote it, and from that line to the branch it stood under.
 from __future__ import annotations
 
 import ast
+import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pathtrace.tracer.answer import Decision, Origin, OriginKind, Place, Reading
@@ -17,6 +18,7 @@ from pathtrace.tracer.eval.branches import Branch
 from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import ABSENT, DictV, Instance
 from pathtrace.tracer.evaluation import Evaluated
+from pathtrace.tracer.guards import guards
 from pathtrace.tracer.naming import naming_write, parts
 from pathtrace.tracer.scheduler import LOOP
 
@@ -96,9 +98,23 @@ class Slice:
             queue += self.above(branch.parent)
         chosen = [(seq, self.branch_decision(branch)) for seq, branch in branches.items() if self.tells(branch)]
         chosen += [(seq, self.write_decision(*item)) for seq, item in writes.items()]
+        fields = self.spoken_of([decision for _seq, decision in chosen])
+        passed = [branch for branch in guards(self.m.branches, fields) if branch.seq not in branches]
+        chosen += [(branch.seq, self.branch_decision(branch)) for branch in passed if self.tells(branch)]
         chosen.sort(key=lambda item: item[0])
         steps = [decision for _seq, decision in chosen][-MOST_STEPS:]
         return (*steps, *self.choice())
+
+    def spoken_of(self, decisions: Sequence[Decision]) -> set[str]:
+        """Configuration fields that these decisions name, or that a flag behind them sets."""
+        given = self.m.external_state.get("given_dests") or {}
+        by_text = {text: dest for dest, text in given.items()}
+        found: set[str] = set()
+        for decision in decisions:
+            found.update(re.findall(r"\w+", decision.place.text))
+            origins = [origin for reading in decision.readings for origin in reading.origins]
+            found.update(by_text[origin.text] for origin in origins if origin.text in by_text)
+        return found & self.fields
 
     def starts(self) -> Iterable[Branch]:
         """The branches of the choice, or those above the raise that refuses the launch."""
