@@ -106,13 +106,14 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> An
     )
     edits = candidates(done, decisions, chain.texts)
     made = replace(made, ignored=ignored(evaluator, done, request.environment.sources))
-    if request.changes and found.outcome in ("worker", "refused"):
-        changes, note = search(evaluator, edits, done.inputs, found, request.expect)
-        made = replace(made, changes=changes, changes_note=note)
     if request.expect is not None:
         worker = made.worker
         met = worker is not None and request.expect in (worker.cls, f"{worker.module}.{worker.cls}")
         made = replace(made, expect=Expect(request.expect, met))
+    wanted = None if made.expect is None or made.expect.met else request.expect
+    if request.changes and (found.outcome in ("worker", "refused") or (found.outcome == "none" and wanted is not None)):
+        changes, note = search(evaluator, edits, done, wanted)
+        made = replace(made, changes=changes, changes_note=note)
     return made
 
 

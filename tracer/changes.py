@@ -10,16 +10,21 @@ import argparse
 import ast
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import combinations
 from time import process_time
 from typing import Any
 
 from pathtrace.tracer.answer import Change, Decision
+from pathtrace.tracer.chain import Slice
 from pathtrace.tracer.eval.operators import plain
 from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
+from pathtrace.tracer.table_algorithms import NAME as ALGORITHM
+from pathtrace.tracer.table_algorithms import Algorithms
 from pathtrace.tracer.verdict import Verdict
 
 MOST_EVALUATIONS = 200
 MOST_SECONDS = 10.0  # of processor time; said when reached
+MOST_SECONDS_TO_EXPECTED = 60.0  # the same where a class is expected: then the change is the question
 MOST_SHOWN = 6
 
 
@@ -173,59 +178,117 @@ def _constants(decisions: Sequence[Decision]) -> dict[str, list[Any]]:
     return found
 
 
-def search(
-    evaluator: Evaluator, edits: Sequence[Edit], inputs: Inputs, base: Verdict, expect: str | None
-) -> tuple[tuple[Change, ...], str | None]:
-    """Try the edits one at a time, and in pairs where ``expect`` is given and no single one meets it."""
-    tried = 0
-    started = process_time()
+class Search:
+    """Tries edits: one at a time, and in pairs where a class is expected and no single one gives it."""
 
-    def spent() -> bool:
-        return tried >= MOST_EVALUATIONS or process_time() - started > MOST_SECONDS
+    def __init__(self, evaluator: Evaluator, inputs: Inputs, base: Verdict, expect: str | None) -> None:
+        self.evaluator = evaluator
+        self.inputs = inputs
+        self.base = base
+        self.expect = expect
+        self.tried = 0
+        self.found: list[Change] = []
+        self.further: list[tuple[Edit, Edit]] = []
+        self.started = process_time()
 
-    found: list[Change] = []
-    seen: set[Any] = set()
-    switched: set[str] = set()
+    def spent(self) -> bool:
+        """Whether the bound on evaluations or time is reached."""
+        seconds = MOST_SECONDS if self.expect is None else MOST_SECONDS_TO_EXPECTED
+        return self.tried >= MOST_EVALUATIONS or process_time() - self.started > seconds
 
-    def attempt(chosen: tuple[Edit, ...]) -> Change | None:
-        nonlocal tried
-        tried += 1
-        changed = inputs
+    def met(self) -> bool:
+        """Whether a change gives the expected class."""
+        return self.expect is not None and any(_meets(change, self.expect) for change in self.found)
+
+    def attempt(self, *chosen: Edit) -> tuple[Change | None, Evaluated]:
+        """The change that these edits make, if they lead to another class."""
+        self.tried += 1
+        changed = self.inputs
         for edit in chosen:
             changed = edit.apply(changed)
-        result = evaluator.evaluate(changed, whole=False).verdict
-        if result.outcome != "worker" or _same_class(result, base):
-            return None
-        return Change(
-            tuple(edit.text for edit in chosen), result.outcome, result.worker, result.event_loop, result.refusal
-        )
+        done = self.evaluator.evaluate(changed, whole=False)
+        result = done.verdict
+        if result.outcome != "worker" or _same_class(result, self.base):
+            return None, done
+        words = tuple(edit.text for edit in chosen)
+        return Change(words, result.outcome, result.worker, result.event_loop, result.refusal), done
 
-    for edit in edits:
-        if spent():
-            break
-        if edit.variable is not None and edit.variable[0] in switched:
-            continue  # another value of it already leads elsewhere
-        change = attempt((edit,))
-        if change is None or (change.worker, change.event_loop, edit.variable and edit.variable[0], edit.drop) in seen:
-            continue
-        seen.add((change.worker, change.event_loop, edit.variable and edit.variable[0], edit.drop))
-        found.append(change)
-        if edit.variable is not None:
-            switched.add(edit.variable[0])
-        if expect is None and len(found) >= MOST_SHOWN:
-            break
-    if expect is not None and not any(_meets(change, expect) for change in found):
-        for index, first in enumerate(edits):
-            for second in edits[index + 1 :]:
-                if spent() or any(_meets(change, expect) for change in found):
-                    break
-                change = attempt((first, second))
-                if change is not None and _meets(change, expect):
-                    found.append(change)
-    note = f"the search for changes stopped after {tried} evaluations: there may be others" if spent() else None
+    def singly(self, edits: Sequence[Edit]) -> None:
+        """Each edit by itself. Of one variable, the first value that leads elsewhere is enough."""
+        seen: set[Any] = set()
+        switched: set[str] = set()
+        known = {edit.text for edit in edits}
+        for edit in edits:
+            name = edit.variable and edit.variable[0]
+            if self.spent() or self.met() or (self.expect is None and len(self.found) >= MOST_SHOWN):
+                return
+            if name in switched:
+                continue
+            change, done = self.attempt(edit)
+            if self.expect is not None and (change is None or not _meets(change, self.expect)):
+                self.further += [(edit, more) for more in self.behind(done) if more.text not in known]
+            key = (change and change.worker, change and change.event_loop, name, edit.drop)
+            if change is None or key in seen:
+                continue
+            seen.add(key)
+            self.found.append(change)
+            if name is not None:
+                switched.add(name)
+
+    def behind(self, done: Evaluated) -> list[Edit]:
+        """What the chain of a changed launch offers: it may stop at a condition that was not met before."""
+        chain = Slice(done)
+        return candidates(done, chain.decisions(), chain.texts)
+
+    def paired(self, edits: Sequence[Edit]) -> None:
+        """Pairs of edits, those that one edit brought up first, until one gives the expected class."""
+        for first, second in (*self.further, *combinations(edits, 2)):
+            if self.spent() or self.met():
+                return
+            if first.variable is not None and second.variable is not None and first.variable[0] == second.variable[0]:
+                continue
+            change, _done = self.attempt(first, second)
+            if change is not None and self.expect is not None and _meets(change, self.expect):
+                self.found.append(change)
+
+
+def search(
+    evaluator: Evaluator, edits: Sequence[Edit], done: Evaluated, expect: str | None
+) -> tuple[tuple[Change, ...], str | None]:
+    """What leads to another class; with ``expect``, what leads to that one comes first.
+
+    Args:
+        evaluator: the one that ``done`` comes from, which is no longer valid afterwards.
+        edits: changes that the chain suggests.
+        done: the evaluation of the launch as it is.
+        expect: the class that is wanted, if any.
+
+    Returns:
+        The changes, and a note where the search stopped at its bound.
+    """
     if expect is not None:
-        found.sort(key=lambda change: not _meets(change, expect))
-    return tuple(found), note
+        edits = (*edits, *(edit for edit in _algorithm_edits(done) if edit.text not in {each.text for each in edits}))
+    tries = Search(evaluator, done.inputs, done.verdict, expect)
+    tries.singly(edits)
+    if expect is not None:
+        tries.paired(edits)
+        tries.found.sort(key=lambda change: not _meets(change, expect))
+    stopped = tries.spent() and not tries.met()
+    note = f"the search for changes stopped after {tries.tried} evaluations: there may be others" if stopped else None
+    return tuple(tries.found), note
+
+
+def _algorithm_edits(done: Evaluated) -> list[Edit]:
+    """Every other algorithm of the tree."""
+    parser = done.machine.external_state.get("parser")
+    if done.inputs.kwargs is not None or parser is None or ALGORITHM not in parser._option_string_actions:
+        return []
+    names = Algorithms()
+    names.first(done)
+    action = parser._option_string_actions[ALGORITHM]
+    text = (done.machine.external_state.get("given_dests") or {}).get(action.dest)
+    drop = () if text is None else _given_words(done.inputs.argv, text, text.split(" ")[0].split("=")[0])
+    return [Edit(f"{ALGORITHM} {name}", drop=drop, add=(ALGORITHM, name)) for name in names.names if name not in drop]
 
 
 def _same_class(result: Verdict, base: Verdict) -> bool:
