@@ -41,6 +41,7 @@ FACTS = (
     Fact("gpu_*", "str", "A property of the GPU, such as gpu_name.", None, "torch.cuda.get_device_properties()"),
     Fact("hip", "str", "ROCm version that torch was built with.", None, "torch.version.hip"),
     Fact("cuda", "str", "CUDA version that torch was built with, such as 12.8.", None, "torch.version.cuda"),
+    Fact("cudnn", "int", "cuDNN version as torch says it: 91002 is 9.10.2.", None, "torch.backends.cudnn.version()"),
     Fact("plugins", "str", "Plugins of other packages: none, or unknown.", "none", "importlib.metadata.entry_points()"),
     Fact("python", "str", "Python version of the server, such as 3.12.3.", None, "sys.version_info"),
     Fact("pkg.*", "bool", "Whether a package is installed; the release's own are.", None, "import, find_spec"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pathtrace.tracer.answer import Phase
+from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.eval.exits import Dead, Frame, Raised
 from pathtrace.tracer.eval.machine import GiveUp, Machine
 from pathtrace.tracer.eval.objects import find_in_class, get_attr
@@ -69,10 +70,9 @@ def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | No
                 run.in_front_end = True
                 words = server_words(m, argv)
                 run.in_front_end = False
-            prepare = get_attr(m, m.import_module(ARGS_MODULE), "prepare_server_args")
-            run.record = m.call(prepare, Args([words]))
+            run.record = m.call(_entry(m, "prepare_server_args"), Args([words]))
         else:
-            cls = get_attr(m, m.import_module(ARGS_MODULE), "ServerArgs")
+            cls = _entry(m, "ServerArgs")
             given = {key: m.lower(value) for key, value in kwargs.items()}
             args = Args([], given)
             for key, value in kwargs.items():
@@ -105,6 +105,19 @@ def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | No
             break
     run.pc = m.pc
     return run
+
+
+def _entry(m: Machine, name: str) -> Any:
+    """A name that every server starts from.
+
+    Raises:
+        BadInput: the tree's server_args.py does not have it.
+    """
+    module = m.import_module(ARGS_MODULE)
+    found = get_attr(m, module, name, None)
+    if found is None:
+        raise BadInput(f"there is no {name} in it, which a server starts from; is the file whole?", module.file)
+    return found
 
 
 def default_place(m: Machine, name: str) -> tuple[str, int] | None:

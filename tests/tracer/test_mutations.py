@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pathtrace.tests.tracer.changed import EAGLE3_DRAFT, PARAMETERS, TRUTH, Mutant, ask, said, speculate
+from pathtrace.tracer.errors import BadInput
 
 if TYPE_CHECKING:
     from pathtrace.tracer.answer import Answer
@@ -544,3 +545,26 @@ def test_the_drafts_own_config_is_asked(tree: Trees) -> None:
         draft=EAGLE3_DRAFT,
     )
     assert said(answer) == ("FrozenKVMTPWorker", "synchronous")
+
+
+def test_a_file_without_what_a_server_starts_from_is_bad_input(tree: Trees) -> None:
+    mutant = Mutant(tree("0.5.9"))
+    text = mutant.text("server_args.py")
+    mutant.write("server_args.py", text[: text.index("def prepare_server_args")])
+    with pytest.raises(BadInput, match="no prepare_server_args"):
+        speculate(mutant.tree)
+
+
+def test_text_that_runs_as_code_leaves_everything_open(tree: Trees) -> None:
+    old = "        self._handle_speculative_decoding()\n"
+    mutant = Mutant(tree("0.5.9")).replace("server_args.py", old, old + '        exec("self.topk = 1")\n')
+    answer = speculate(mutant.tree)
+    assert answer.outcome == "undecided"
+    assert any("exec(...)" in note and "server_args.py" in note for note in answer.notes)
+
+
+def test_the_scope_is_written_through_its_dictionary(tree: Trees) -> None:
+    old = "        self._handle_speculative_decoding()\n"
+    off = '        locals()["self"].speculative_algorithm = None\n'
+    mutant = Mutant(tree("0.5.9")).replace("server_args.py", old, off + old)
+    assert said(speculate(mutant.tree)) == ("none", "overlap")

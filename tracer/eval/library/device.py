@@ -91,6 +91,7 @@ MODELS: dict[str, Any] = {
     "torch.cuda.mem_get_info": _memory,
     "torch.cuda.get_device_properties": _properties,
     "torch.cuda.device_count": _count,
+    "torch.backends.cudnn.version": lambda m, args: m.fact("cudnn", "cudnn version"),
     "torch.cpu.is_available": lambda m, args: True,
     "torch.cuda.current_device": lambda m, args: 0,
     "torch.cuda.get_device_name": lambda m, args: m.fact("gpu_name", "gpu name"),

@@ -270,6 +270,11 @@ def _api(m: Machine, args: Args) -> Any:
     return api
 
 
+def _hub_attribute(m: Machine, obj: Instance, name: str) -> Any:
+    """What is not modelled of the hub's objects is there, and gives nobody knows what."""
+    return ABSENT if obj.slots.get(name, ABSENT) is not ABSENT else External(f"{obj.cls.path}.{name}")
+
+
 def _generation_config(m: Machine, args: Args) -> Any:
     return Unknown("generation config", frozenset({"generation_config.json"}))
 
@@ -298,6 +303,7 @@ MODELS: dict[str, Any] = {
     "transformers.PreTrainedConfig.get_config_dict": _get_config_dict,
     "transformers.PretrainedConfig.from_dict": lambda m, args: Unknown(show(args.pos[0]), frozenset()),
     "transformers.GenerationConfig.from_pretrained": _generation_config,
+    **{f"*attr*huggingface_hub.{kind}": _hub_attribute for kind in ("HfApi", "ModelInfo", "RepoSibling")},
     "*config_attribute*": config_attribute,
     **{
         f"*{kind}*{base}": handler
