@@ -279,12 +279,12 @@ class Slice:
         return name
 
     def variable(self, name: str, write: Any) -> Origin:
-        value = self.m.environ.slots.get(name, ABSENT)
+        """A variable as it was read: set by the tree on the way, or as the launch gives it."""
         if write is not None:
-            return Origin("hook", f"{name}={show(value)}", self.place(write))
-        if value is ABSENT:
-            return Origin("variable", f"{name} is not set")
-        return Origin("variable", f"{name}={value if isinstance(value, str) else show(value)}")
+            value = self.m.environ.slots.get(name, ABSENT)
+            return Origin("hook", f"{name}={show(value)}", self.place(naming_write(self.m, [write], name) or write))
+        given = self.done.inputs.environ.get(name)
+        return Origin("variable", f"{name} is not set" if given is None else f"{name}={given}")
 
     def set_by(self, write: Any, key: Any, value: Any) -> Origin:
         """A field that the tree's own code sets to a constant: a hook, a handler."""

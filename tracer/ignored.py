@@ -12,7 +12,7 @@ from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.operators import equal, show, truth
 from pathtrace.tracer.eval.values import ABSENT, Instance, Unknown
 from pathtrace.tracer.evaluation import Evaluated, Evaluator
-from pathtrace.tracer.naming import naming_write, writes_read
+from pathtrace.tracer.naming import naming_write, parts, writes_read
 from pathtrace.tracer.tree.model import Tree
 
 # Variables that belong to the process, not to SGLang: the tree need not name them to be affected.
@@ -91,10 +91,24 @@ def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]
     for name, value in done.inputs.environ.items():
         if sources.get(name) == "inherited" or name.startswith(_FOREIGN):
             continue
-        if name in reads:
+        became = _replaced(m, name, value)
+        if became is not None:
+            yield became
+        elif name in reads:
             yield from _warned(evaluator, done, name, value)
         elif not mentioned(evaluator.tree, name):
             yield Ignored("variable", name, value, "unread")
+
+
+def _replaced(m: Machine, name: str, value: str) -> Ignored | None:
+    """A variable that the tree itself sets to something else."""
+    after = m.environ.slots.get(name, ABSENT)
+    writes = parts(m.writers.get((m.environ.slots.number, name)))
+    if not isinstance(after, str) or after == value or not writes:
+        return None
+    found = naming_write(m, writes, name) or writes[0]
+    place = Place(found.file, found.line, m.sources.line(found.file, found.line))
+    return Ignored("variable", name, value, "overwritten", after, place)
 
 
 def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Iterator[Ignored]:

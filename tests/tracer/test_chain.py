@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pathtrace.tests.tracer.changed import speculate
+from pathtrace.tests.tracer.changed import TRUTH, ask, speculate
 from pathtrace.tracer.answer import Answer
 from pathtrace.tracer.tree.model import Tree
 
@@ -48,6 +48,21 @@ def test_what_decides_the_event_loop_is_a_step(release: str, line: int, tree: Ca
 def test_the_flag_behind_the_event_loop_is_named(tree: Callable[[str], Tree]) -> None:
     answer = speculate(tree("0.5.14"), "EAGLE3", "--disable-overlap-schedule")
     assert origins(answer, 337) == {"--disable-overlap-schedule"}
+
+
+def test_a_variable_that_a_hook_sets_is_placed_at_the_hook(tree: Callable[[str], Tree]) -> None:
+    """0.5.9, server_args.py:1412: ``envs.SGLANG_ENABLE_SPEC_V2.set(True)`` for a MiMo model."""
+    name, place = "SGLANG_ENABLE_SPEC_V2", f"{ARGS}:1412"
+    mimo = str(TRUTH / "models/mimo_v2/config.json")
+    words = ("--model-path", "m", "--speculative-algorithm", "EAGLE")
+    answer = ask(tree("0.5.9"), *words, env={name: "0"}, model=mimo, draft=None)
+    assert steps(answer)[place] == f"{name} = 'True'"
+    assert f"{name}=0" in origins(answer, 1411)
+    assert f"{name}='True'" in origins(answer, 2368)
+    (ignored,) = answer.ignored
+    assert ignored.place is not None
+    assert (ignored.name, ignored.value, ignored.why, ignored.became) == (name, "0", "overwritten", "True")
+    assert f"{ignored.place.file}:{ignored.place.line}" == place
 
 
 HOOK = "sglang/srt/arg_groups/speculative_hook.py"

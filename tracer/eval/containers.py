@@ -162,7 +162,9 @@ def set_item(m: Machine, obj: Any, key: Any, value: Any, write: Any = None) -> N
         else:
             m.store(obj.slots, "", Unknown("list", roots_of(m, key)), write)
     elif type(obj) is Instance:
-        m.call(m.get_attr(obj, "__setitem__"), Args([key, value]))
+        args = Args([key, value])
+        args.pos_from = [None, write]
+        m.call(m.get_attr(obj, "__setitem__"), args)
 
 
 def delete_item(m: Machine, obj: Any, key: Any) -> None:

@@ -55,7 +55,7 @@ def environ_attribute(m: Machine, obj: Instance, name: str) -> Any:
     if name == "__getitem__":
         return Native(name, lambda mm, args: _environ_item(mm, args.pos[0]))
     if name == "__setitem__":
-        return Native(name, lambda mm, args: mm.set_item(mm.environ, args.pos[0], args.pos[1]))
+        return Native(name, lambda mm, args: mm.set_item(mm.environ, *args.pos, *args.pos_from[1:2]))
     if name == "__delitem__":
         return Native(name, lambda mm, args: mm.delete_item(mm.environ, args.pos[0]))
     if name == "__contains__":
