@@ -25,6 +25,7 @@ class LaunchFiles:
         draft: the draft model's path, likewise.
         transformers_read: version of the installed transformers whose classes were read, if any were.
         transformers_note: why they were not read although there is one.
+        plain: configurations for paths that stand for no model of this machine.
     """
 
     def __init__(self, request: CheckRequest) -> None:
@@ -32,6 +33,7 @@ class LaunchFiles:
         self.read: set[str] = set()
         self.transformers_read: str | None = None
         self.transformers_note: str | None = None
+        self.plain: Mapping[str, dict[str, Any]] = {}
         self._transformers: tuple[InstalledTransformers | None] | None = None
         self.model, self.draft = _paths(request)
         # The server's own variables place its cache; what it does not set it has from where it is started.
@@ -49,7 +51,7 @@ class LaunchFiles:
                 self.read.add(str(found.path))
             else:
                 self.read.update(self._places(path, revision))
-            data = None if found is None else dict(found.data)
+            data = self.plain.get(path) if found is None else dict(found.data)
             known = self._found[path, revision] = ("draft" if is_draft else "hf", data)
         return known
 

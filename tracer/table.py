@@ -23,6 +23,7 @@ from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.table_algorithms import NAME, Algorithms
 from pathtrace.tracer.table_inputs import UNSET, Finder, Found, Input, given_flags
 from pathtrace.tracer.table_model import TableRequest, TruthTable
+from pathtrace.tracer.table_plain import PLAIN_DRAFT, PLAIN_MODEL
 from pathtrace.tracer.table_rows import Box, Result, merged, result_of, rows_of
 
 MODEL, DRAFT = "--model-path", "--speculative-draft-model-path"
@@ -98,6 +99,9 @@ class Explorer:
         self.evaluator = evaluator_for(checked)
         self.evaluator.files.model = named.model or model
         self.evaluator.files.draft = named.draft or draft
+        self.plain = not (named.model or named.draft or request.model_config or request.draft_config)
+        if self.plain:
+            self.evaluator.files.plain = {MADE_UP[MODEL]: PLAIN_MODEL, MADE_UP[DRAFT]: PLAIN_DRAFT}
         self.finder: Finder | None = None
         self.bases: dict[str, tuple[str, ...]] = {}
         self.added: dict[str, tuple[str, ...]] = {}
@@ -274,6 +278,11 @@ class Explorer:
     # ------------------------------------------------------------------ notes
     def notes(self, columns: tuple[str, ...]) -> Iterator[str]:
         """What the reader should know."""
+        if self.plain:
+            yield (
+                f"for a {PLAIN_MODEL['architectures'][0]} with a {PLAIN_DRAFT['architectures'][0]} draft: a model "
+                "with a hook of its own may give other rows (--model-config FILE, --draft-config FILE)"
+            )
         added: dict[tuple[str, ...], list[str]] = {}
         for name, words in self.added.items():
             added.setdefault(words, []).append(name)

@@ -154,3 +154,9 @@ def test_rows_with_one_result_are_merged() -> None:
     columns, rows = rows_of({"X": left, "Y": left}, {"X": domain, "Y": domain})
     assert columns == ("algorithm", "V", "worker", "event loop", "note")
     assert rows == (("X, Y", "0 or unset", "A", "overlap", ""), ("X, Y", "1", "B", "synchronous", ""))
+
+
+def test_without_a_model_it_is_made_for_a_plain_one_and_says_so(tree: Trees, release: TruthTable) -> None:
+    made = truth_table(TableRequest(tree("0.5.9"), Environment({}, {}), assume=FACTS))
+    assert (made.columns, made.rows) == (release.columns, release.rows)
+    assert any("LlamaForCausalLM" in note and "--model-config" in note for note in made.notes)
