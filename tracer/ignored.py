@@ -14,6 +14,7 @@ from pathtrace.tracer.eval.values import ABSENT, Instance, Unknown
 from pathtrace.tracer.evaluation import Evaluated, Evaluator
 from pathtrace.tracer.naming import naming_write, parts, writes_read
 from pathtrace.tracer.tree.model import Tree
+from pathtrace.tracer.tree.python_files import python_files
 
 # Variables that belong to the process, not to SGLang: the tree need not name them to be affected.
 _FOREIGN = (
@@ -44,6 +45,8 @@ _FOREIGN = (
     "no_proxy",
     "NO_PROXY",
 )
+
+_CLIENTS = frozenset({"test", "multimodal_gen"})  # not part of a language model's server
 
 
 def ignored(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> tuple[Ignored, ...]:
@@ -134,15 +137,4 @@ def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Ite
 def mentioned(tree: Tree, name: str) -> bool:
     """Whether any Python file of the tree's server holds this name."""
     wanted = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
-    return any(wanted.search(data) for data in _files(tree, "sglang"))
-
-
-def _files(tree: Tree, folder: str) -> Iterator[bytes]:
-    for entry in tree.listdir(folder):
-        path = f"{folder}/{entry}"
-        if entry.endswith(".py"):
-            data = tree.read(path)
-            if data is not None:
-                yield data
-        elif "." not in entry and entry not in ("__pycache__", "test", "multimodal_gen") and tree.is_dir(path):
-            yield from _files(tree, path)
+    return any(wanted.search(data) for _path, data in python_files(tree, "sglang", _CLIENTS))

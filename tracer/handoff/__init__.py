@@ -1,0 +1,1 @@
+"""Where the object that one speculative step hands to the next is made, filled, stored and read."""
