@@ -49,6 +49,11 @@ def render_text(answer: Answer, stream: TextIO, *, terminal: bool | None = None,
     write_document(text_document(answer), stream, terminal=terminal, width=width)
 
 
+def headline(answer: Answer) -> str:
+    """The answer in one line, without style."""
+    return _headline(answer)[0].plain
+
+
 def text_document(answer: Answer) -> list[Line]:
     """The report as lines, in the order of what a reader asks."""
     facts = [*_resolved_lines(answer), *assumptions_line(answer.assumptions)]

@@ -110,7 +110,9 @@ class Definitions:
             waiting = [cls]
             while waiting and len(found) < _MOST_BASES:
                 current = waiting.pop(0)
-                found.setdefault((current.module, current.node.name), current)
+                if (current.module, current.node.name) in found:
+                    continue
+                found[current.module, current.node.name] = current
                 nearer: list[Definition] = []
                 for base in current.node.bases if isinstance(current.node, ast.ClassDef) else ():
                     inherited = self.find(current.module, base.id) if isinstance(base, ast.Name) else None

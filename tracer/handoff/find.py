@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.eval.sources import Sources
@@ -16,6 +17,7 @@ from pathtrace.tracer.tree.model import Tree
 from pathtrace.tracer.tree.python_files import python_files
 
 WORKERS = "sglang/srt/speculative"
+RECURSION = 20_000
 _SERVER = "sglang/srt"
 _MANAGERS = "sglang/srt/managers"
 
@@ -70,7 +72,14 @@ def find_handoff(tree: Tree, module: str, name: str, field: str = FIELD) -> Hand
     cls = definitions.find(module, name)
     if cls is None or not isinstance(cls.node, ast.ClassDef):
         raise BadInput(f"no class {name} in {module}", tree.info.given)
-    step = follow_worker(sources, definitions, cls, field)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION))
+    try:
+        step = follow_worker(sources, definitions, cls, field)
+    except RecursionError as error:
+        raise BadInput(f"the step of {name} is nested too deeply to be followed", cls.file, cls.node.lineno) from error
+    finally:
+        sys.setrecursionlimit(limit)
     if step is None:
         raise BadInput(f"{name} has no step that a scheduler calls", cls.file, cls.node.lineno)
     shown = step.field or field

@@ -15,6 +15,7 @@ from pathtrace.tracer.handoff.things import NOTHING, UNSET, Event, Left, State, 
 ENTRIES = ("forward_batch_generation", "forward_batch_speculative_generation")
 FIELD = "next_draft_input"
 ROLE = "spec_info"
+_SHORTEST = 3
 _PREFILL_WORDS = ("is_extend", "is_extend_in_batch", "is_prefill", "is_extend_or_draft_extend_or_mixed", "EXTEND")
 _DECODE_WORDS = ("is_decode", "is_decode_or_idle", "DECODE")
 
@@ -169,6 +170,8 @@ def _sites(
 
     def add(kind: SiteKind, file: str, line: int, function: str, things: set[Thing]) -> None:
         text = sources.line(file, line)
+        if len(text) < _SHORTEST:  # an opening bracket: what matters stands on the next line
+            text = f"{text} {sources.line(file, line + 1)}"
         replaced = things.isdisjoint(last) and kind == "creates"
         site = Site(kind, file, line, text, function, True, replaced)
         earlier = found.get((kind, file, line))
