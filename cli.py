@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,14 @@ from pathtrace.cli_options import (
     LaunchCommand,
     TreesCommand,
     cache_option,
+    change_options,
+    chosen_rules,
     config_options,
     expected_class,
     facts,
     format_option,
     launch_argument,
+    rule_options,
     shared_options,
     tree_option,
 )
@@ -95,6 +98,8 @@ def cli() -> None:
 @shared_options
 @config_options
 @click.option("--expect", metavar="CLASS", help="Exit 1 unless this class is the answer.")
+@change_options
+@rule_options
 @format_option("text", "json")
 @cache_option
 @launch_argument
@@ -112,6 +117,11 @@ def check(
     model_config: str | None,
     draft_config: str | None,
     expect: str | None,
+    patch: tuple[str, ...],
+    diff: str | None,
+    staged: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
     output_format: str,
     no_cache: bool,
     launch: tuple[str, ...],
@@ -119,12 +129,15 @@ def check(
     """Say which worker class one launch loads, the chain that leads there, and what would change it.
 
     LAUNCH is the command as you would type it: `python -m sglang.launch_server ...`, `sglang serve
-    ...`, with variables in front, or flags only.
+    ...`, with variables in front, or flags only. With --patch, --diff or --staged, a changed function
+    that this launch never runs is a finding (rule PT101); `--select ALL` asks for every rule.
     """
     if not launch:
         raise click.UsageError(f"there is no launch; put it after `--`: {EXAMPLE}", ctx)
     assumed = facts(assume)
     wanted = expected_class(expect)
+    changed = bool(patch) or diff is not None or staged
+    rules = chosen_rules(select, ignore, changed)
     from pathtrace.reports.output import report_stream
     from pathtrace.tracer.check import CheckRequest
     from pathtrace.tracer.check import check as answer_for
@@ -134,9 +147,10 @@ def check(
 
     parsed = parse_launch(launch)
     with report_stream(output_file) as stream:
+        opened = open_tree(tree, python=python)
         answer = answer_for(
             CheckRequest(
-                tree=open_tree(tree, python=python),
+                tree=opened,
                 python=python,
                 launch=parsed,
                 environment=merge_environment(parsed, env, env_file, _inherited(inherit_env)),
@@ -149,8 +163,23 @@ def check(
                 cache=not no_cache,
             )
         )
+        if rules:
+            answer = _with_findings(answer, rules, opened, (patch, diff, staged) if changed else None)
         _write_answer(answer, output_format, stream)
     ctx.exit(answer.exit_code)
+
+
+def _with_findings(
+    answer: Answer, rules: Sequence[Any], tree: Any, change: tuple[tuple[str, ...], str | None, bool] | None
+) -> Answer:
+    from dataclasses import replace
+
+    from pathtrace.rules.model import Subject
+    from pathtrace.rules.registry import findings
+    from pathtrace.tracer.change.given import given_change, judged
+
+    changes = () if change is None else judged(tree, given_change(tree, *change), answer)
+    return replace(answer, findings=findings(rules, Subject(answer, changes)))
 
 
 def _inherited(inherit_env: bool) -> Mapping[str, str] | None:
@@ -354,6 +383,25 @@ def handoff(
     found = find_handoff(opened, module, name, field)
     with report_stream(output_file) as stream:
         render_handoff(found, output_format, stream)
+
+
+@cli.command()
+@click.argument("code", metavar="RULE")
+def rule(code: str) -> None:
+    """Show what a rule does, why, and what to do instead. RULE is a code or a name."""
+    from pathtrace.rules.registry import rule_named
+
+    found = rule_named(code)
+    click.echo(f"# {found.code} {found.name}\n\n{found.documentation()}")
+
+
+@cli.command()
+def rules() -> None:
+    """List the rules."""
+    from pathtrace.rules.registry import RULES
+
+    for each in RULES:
+        click.echo(f"{each.code}  {each.name}")
 
 
 def main() -> None:

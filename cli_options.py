@@ -98,6 +98,43 @@ def config_options(function: Function) -> Function:
     return model(draft(function))
 
 
+def change_options(function: Function) -> Function:
+    """The change that is about to be made to the tree."""
+    options = (
+        click.option("--patch", metavar="FILE", multiple=True, help="A .patch or .diff of the tree; repeatable."),
+        click.option("--diff", metavar="REV", help="The tree's working copy against a git revision."),
+        click.option("--staged", is_flag=True, help="What is staged in the tree's working copy."),
+    )
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), function)
+
+
+def rule_options(function: Function) -> Function:
+    """Which rules are asked for."""
+    options = (
+        click.option("--select", metavar="RULES", multiple=True, help="Rules: PT101, PT1, a name, ALL; repeatable."),
+        click.option("--ignore", metavar="RULES", multiple=True, help="Rules to leave out."),
+    )
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), function)
+
+
+def chosen_rules(select: Sequence[str], ignore: Sequence[str], changed: bool) -> tuple[Any, ...]:
+    """The rules of ``--select`` and ``--ignore``; without them PT101 where a change is given, else none.
+
+    Raises:
+        BadInput: a word that names no rule.
+    """
+    if not (select or ignore or changed):
+        return ()
+    from pathtrace.rules.registry import chosen
+
+    wanted = _words(select) or (["PT101"] if changed else ["ALL"])
+    return chosen(wanted, _words(ignore))
+
+
+def _words(given: Sequence[str]) -> list[str]:
+    return [word.strip() for each in given for word in each.split(",") if word.strip()]
+
+
 def format_option(*formats: str) -> Callable[[Function], Function]:
     """``--output-format``; the first one is the default."""
     return click.option("--output-format", type=click.Choice(formats), default=formats[0], show_default=True)

@@ -26,25 +26,28 @@ def worker_class(tree: Tree, name: str) -> tuple[str, str]:
     """Module and name of a worker class that is given by its name, or by module and name.
 
     Raises:
-        BadInput: the tree has no such worker, or several; the sentence names those that it has.
+        BadInput: the tree has no such worker; the sentence names those that it has.
     """
     module, _, cls = name.rpartition(".")
     if module:
         return module, cls
+    found = workers(tree)
+    if cls not in found:
+        known = ", ".join(sorted(found)) or "none"
+        raise BadInput(f"no such worker in {WORKERS}: {cls}; its workers are {known}", tree.info.given)
+    return found[cls], cls
+
+
+def workers(tree: Tree) -> dict[str, str]:
+    """The workers of a tree: class and module. Of two with one name, the last in the order of files."""
     found: dict[str, str] = {}
-    several: set[str] = set()
     definitions = Definitions(Sources(tree))
     for path, _data in python_files(tree, WORKERS):
-        dotted = path[:-3].replace("/", ".")
-        for item in definitions.sources.body(dotted) or []:
-            if isinstance(item, ast.ClassDef) and _is_worker(definitions, Definition(item, dotted, path)):
-                several |= {item.name} & set(found)
-                found[item.name] = dotted
-    if cls not in found or cls in several:
-        said = "more than one worker of that name" if cls in several else "no such worker"
-        known = ", ".join(sorted(found)) or "none"
-        raise BadInput(f"{said} in {WORKERS}: {cls}; its workers are {known}", tree.info.given)
-    return found[cls], cls
+        module = path[:-3].replace("/", ".")
+        for item in definitions.sources.body(module) or []:
+            if isinstance(item, ast.ClassDef) and _is_worker(definitions, Definition(item, module, path)):
+                found[item.name] = module
+    return found
 
 
 def _is_worker(definitions: Definitions, cls: Definition) -> bool:

@@ -1,0 +1,1 @@
+"""Changes of a tree: which functions a patch touches, and whether a worker ever runs them."""

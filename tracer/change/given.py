@@ -1,0 +1,42 @@
+"""The change that a user names: patch files, or what git says of the tree's working copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pathtrace.tracer.answer import Answer
+from pathtrace.tracer.change.judge import JudgedChange, judge
+from pathtrace.tracer.change.patch import PatchedFile, git_patch, read_patch
+from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.tree.model import Tree
+
+
+def given_change(tree: Tree, patches: Sequence[str], revision: str | None, staged: bool) -> tuple[PatchedFile, ...]:
+    """What is changed of the tree.
+
+    Args:
+        tree: the tree.
+        patches: ``.patch`` and ``.diff`` files.
+        revision: the working copy against this revision, as ``git diff REV``; None for not at all.
+        staged: what is staged for the next commit, as ``git diff --cached``.
+
+    Raises:
+        BadInput: a patch that cannot be read or does not fit; git's diff of something that is no working copy.
+    """
+    found = [file for path in patches for file in read_patch(path, tree)]
+    if revision is not None or staged:
+        if tree.info.kind not in ("directory", "installed"):
+            raise BadInput("--diff and --staged need a tree that is a folder of a git working copy", tree.info.given)
+        if revision is not None and (not revision.strip() or revision.startswith("-")):
+            raise BadInput(f"--diff {revision!r} is no revision; give a commit, a branch or a tag")
+        arguments = (("--cached",) if staged else ()) + ((revision,) if revision is not None else ())
+        found += git_patch(tree.info.path, arguments, tree)
+    return tuple(found)
+
+
+def judged(tree: Tree, files: Sequence[PatchedFile], answer: Answer) -> tuple[JudgedChange, ...]:
+    """The changed functions, judged for the workers that an answer has; none for a launch that is refused."""
+    if answer.outcome == "refused":
+        return ()
+    possible = [answer.worker, *(each.worker for each in answer.alternatives)]
+    return judge(tree, files, {(each.module, each.cls) for each in possible if each is not None})

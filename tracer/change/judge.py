@@ -1,0 +1,97 @@
+"""Whether a launch's worker ever runs the functions that a patch changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pathtrace.tracer.change.patch import PatchedFile
+from pathtrace.tracer.change.reach import Place, Reach
+from pathtrace.tracer.handoff.definitions import Definition
+from pathtrace.tracer.handoff.find import WORKERS
+from pathtrace.tracer.handoff.statements import SourceFunction, functions_of
+from pathtrace.tracer.tree.model import Tree
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The function of the same name that does run: ``Class.method``, file and line."""
+
+    name: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class JudgedChange:
+    """A changed function, and whether the loaded worker can run it.
+
+    Attributes:
+        name: ``Class.method`` or function.
+        file: path in the tree.
+        line: the first changed line in it.
+        runs: False only where nothing but other workers uses it.
+        twin: where the loaded worker has a function of that name.
+    """
+
+    name: str
+    file: str
+    line: int
+    runs: bool
+    twin: Twin | None = None
+
+
+def judge(tree: Tree, files: Iterable[PatchedFile], workers: Iterable[tuple[str, str]]) -> tuple[JudgedChange, ...]:
+    """Judge the functions of the workers' package that a patch changes.
+
+    Args:
+        tree: the tree.
+        files: what the patch changes.
+        workers: module and name of every class that the launch may load; none where it does not speculate.
+    """
+    touched = [file for file in files if file.path.startswith(WORKERS + "/")]
+    if not touched:
+        return ()
+    reach = Reach(tree)
+    loaded = list(workers)
+    own: dict[Place, Definition] = {}
+    for module, name in loaded:
+        own.update(reach.of_worker(module, name))
+    others = frozenset(place for each in reach.workers - set(loaded) for place in reach.of_worker(*each))
+    found: list[JudgedChange] = []
+    for file in touched:
+        for function, line in _functions(tree, file):
+            place = (file.path, function.node.lineno)
+            dead = place in others and place not in own and place not in reach.of_server()
+            twin = _twin(function, own) if dead else None
+            found.append(JudgedChange(function.name, file.path, line, not dead, twin))
+    return tuple(found)
+
+
+def _functions(tree: Tree, file: PatchedFile) -> Iterator[tuple[SourceFunction, int]]:
+    """The functions that changed lines stand in, each with the first of these lines."""
+    try:
+        module = ast.parse(tree.read(file.path) or b"")
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for function in functions_of(module):
+        start = min([function.node.lineno, *(each.lineno for each in function.node.decorator_list)])
+        inside = [line for line in file.lines if start <= line <= (function.node.end_lineno or start)]
+        if inside:
+            yield function, inside[0]
+
+
+def _twin(function: SourceFunction, own: dict[Place, Definition]) -> Twin | None:
+    """A function of the same name that the loaded worker has; one in a class for one in a class."""
+    alike = [
+        definition
+        for definition in own.values()
+        if definition.node.name == function.node.name
+        and not isinstance(definition.node, ast.ClassDef)
+        and (definition.owner is None) is ("." not in function.name)
+    ]
+    if not alike:
+        return None
+    first = min(alike, key=lambda each: ("Worker" not in each.name, each.file, each.node.lineno))
+    return Twin(first.name, first.file, first.node.lineno)
