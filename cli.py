@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from pathtrace import __version__
 from pathtrace.cli_options import (
@@ -84,6 +85,12 @@ def _abandon_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+# Options that speak of one launch: a project says them of each deployment.
+_OF_A_LAUNCH = (
+    "tree", "env", "env_file", "inherit_env", "assume", "model_config", "draft_config", "expect", "python",
+)  # fmt: skip
+
+
 @click.group(cls=Boundary, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pathtrace")
 def cli() -> None:
@@ -130,10 +137,15 @@ def check(
 
     LAUNCH is the command as you would type it: `python -m sglang.launch_server ...`, `sglang serve
     ...`, with variables in front, or flags only. With --patch, --diff or --staged, a changed function
-    that this launch never runs is a finding (rule PT101); `--select ALL` asks for every rule.
+    that this launch never runs is a finding (rule PT101); `--select ALL` asks for every rule. Without a
+    launch, the deployments of [tool.pathtrace] in pyproject.toml are checked, with every rule.
     """
     if not launch:
-        raise click.UsageError(f"there is no launch; put it after `--`: {EXAMPLE}", ctx)
+        own = [name for name in _OF_A_LAUNCH if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+        if own:
+            flags = ", ".join(f"--{name.replace('tree', 'sglang').replace('_', '-')}" for name in own)
+            raise click.UsageError(f"there is no launch for {flags}; put it after `--`: {EXAMPLE}", ctx)
+        ctx.exit(_check_project((patch, diff, staged), select, ignore, output_format, output_file, not no_cache))
     assumed = facts(assume)
     wanted = expected_class(expect)
     changed = bool(patch) or diff is not None or staged
@@ -167,6 +179,29 @@ def check(
             answer = _with_findings(answer, rules, opened, (patch, diff, staged) if changed else None)
         _write_answer(answer, output_format, stream)
     ctx.exit(answer.exit_code)
+
+
+def _check_project(
+    change: tuple[tuple[str, ...], str | None, bool],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    output_format: str,
+    output_file: str | None,
+    cache: bool,
+) -> int:
+    """Check the deployments that the project here lists; the worst exit code of them."""
+    from pathtrace.reports.output import report_stream
+    from pathtrace.reports.project_report import render_project
+    from pathtrace.rules.deployments import with_findings
+    from pathtrace.tracer.project.check import check_project
+    from pathtrace.tracer.project.find import find_project
+
+    project = find_project(Path.cwd())
+    rules = chosen_rules(select or project.select, (*project.ignore, *ignore), True)
+    with report_stream(output_file) as stream:
+        checked = list(with_findings(list(check_project(project, cache=cache)), rules, *change))
+        render_project(checked, output_format, stream)
+    return max(each.answer.exit_code for each in checked)
 
 
 def _with_findings(
@@ -402,6 +437,22 @@ def rules() -> None:
 
     for each in RULES:
         click.echo(f"{each.code}  {each.name}")
+
+
+@cli.group()
+def config() -> None:
+    """What the project's own configuration says."""
+
+
+@config.command()
+def show() -> None:
+    """Show the deployments of [tool.pathtrace] as pathtrace reads them."""
+    import json
+    from dataclasses import asdict
+
+    from pathtrace.tracer.project.find import find_project
+
+    click.echo(json.dumps(asdict(find_project(Path.cwd())), indent=2))
 
 
 def main() -> None:

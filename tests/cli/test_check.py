@@ -24,11 +24,19 @@ class TestTheLaunch:
         assert run("check", "--", *words).exit_code == 0
         assert tracer.request.launch.argv == words
 
-    def test_without_one_there_is_nothing_to_check(self, run: Run) -> None:
+    def test_without_one_there_must_be_deployments(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         for words in (("check",), ("check", "--")):
             result = run(*words)
             assert result.exit_code == 2
-            assert "there is no launch; put it after `--`" in result.stderr
+            assert "no deployments are listed" in result.stderr
+
+    def test_without_one_options_of_a_launch_have_no_place(self, run: Run) -> None:
+        result = run("check", "--sglang", "0.5.9", "--model-config", ".")
+        assert result.exit_code == 2
+        assert "there is no launch for --sglang, --model-config" in result.stderr
 
     def test_a_misspelt_option_is_an_error_and_no_part_of_the_launch(self, run: Run, tracer: FakeTracer) -> None:
         result = run("check", "--expct", "X", *LAUNCH)

@@ -1,0 +1,1 @@
+"""The deployments that a project lists in its own configuration."""
