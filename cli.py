@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from pathtrace import __version__
+from pathtrace.cli_handoff import handoff
 from pathtrace.cli_options import (
     EXAMPLE,
     LaunchCommand,
@@ -28,11 +28,13 @@ from pathtrace.cli_options import (
     expected_class,
     facts,
     format_option,
+    inherited,
     launch_argument,
     rule_options,
     shared_options,
     tree_option,
 )
+from pathtrace.cli_rules import checked_project, config, rule, rules, with_findings
 from pathtrace.tracer.errors import BadInput
 
 if TYPE_CHECKING:
@@ -145,11 +147,11 @@ def check(
         if own:
             flags = ", ".join(f"--{name.replace('tree', 'sglang').replace('_', '-')}" for name in own)
             raise click.UsageError(f"there is no launch for {flags}; put it after `--`: {EXAMPLE}", ctx)
-        ctx.exit(_check_project((patch, diff, staged), select, ignore, output_format, output_file, not no_cache))
+        ctx.exit(checked_project((patch, diff, staged), select, ignore, output_format, output_file, not no_cache))
     assumed = facts(assume)
     wanted = expected_class(expect)
     changed = bool(patch) or diff is not None or staged
-    rules = chosen_rules(select, ignore, changed)
+    asked = chosen_rules(select, ignore, changed)
     from pathtrace.reports.output import report_stream
     from pathtrace.tracer.check import CheckRequest
     from pathtrace.tracer.check import check as answer_for
@@ -165,7 +167,7 @@ def check(
                 tree=opened,
                 python=python,
                 launch=parsed,
-                environment=merge_environment(parsed, env, env_file, _inherited(inherit_env)),
+                environment=merge_environment(parsed, env, env_file, inherited(inherit_env)),
                 model_config=model_config,
                 draft_config=draft_config,
                 assume=assumed,
@@ -175,50 +177,10 @@ def check(
                 cache=not no_cache,
             )
         )
-        if rules:
-            answer = _with_findings(answer, rules, opened, (patch, diff, staged) if changed else None)
+        if asked:
+            answer = with_findings(answer, asked, opened, (patch, diff, staged) if changed else None)
         _write_answer(answer, output_format, stream)
     ctx.exit(answer.exit_code)
-
-
-def _check_project(
-    change: tuple[tuple[str, ...], str | None, bool],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    output_format: str,
-    output_file: str | None,
-    cache: bool,
-) -> int:
-    """Check the deployments that the project here lists; the worst exit code of them."""
-    from pathtrace.reports.output import report_stream
-    from pathtrace.reports.project_report import render_project
-    from pathtrace.rules.deployments import with_findings
-    from pathtrace.tracer.project.check import check_project
-    from pathtrace.tracer.project.find import find_project
-
-    project = find_project(Path.cwd())
-    rules = chosen_rules(select or project.select, (*project.ignore, *ignore), True)
-    with report_stream(output_file) as stream:
-        checked = list(with_findings(list(check_project(project, cache=cache)), rules, *change))
-        render_project(checked, output_format, stream)
-    return max(each.answer.exit_code for each in checked)
-
-
-def _with_findings(
-    answer: Answer, rules: Sequence[Any], tree: Any, change: tuple[tuple[str, ...], str | None, bool] | None
-) -> Answer:
-    from dataclasses import replace
-
-    from pathtrace.rules.model import Subject
-    from pathtrace.rules.registry import findings
-    from pathtrace.tracer.change.given import given_change, judged
-
-    changes = () if change is None else judged(tree, given_change(tree, *change), answer)
-    return replace(answer, findings=findings(rules, Subject(answer, changes)))
-
-
-def _inherited(inherit_env: bool) -> Mapping[str, str] | None:
-    return dict(os.environ) if inherit_env else None
 
 
 def _write_answer(answer: Answer, output_format: str, stream: Any) -> None:
@@ -272,7 +234,7 @@ def table(
         request = TableRequest(
             tree=open_tree(tree, python=python),
             python=python,
-            environment=merge_environment(parsed, env, env_file, _inherited(inherit_env)),
+            environment=merge_environment(parsed, env, env_file, inherited(inherit_env)),
             model_config=model_config,
             draft_config=draft_config,
             assume=assumed,
@@ -329,7 +291,7 @@ def sweep(
         python=python,
         env=env,
         env_file=env_file,
-        inherited=_inherited(inherit_env),
+        inherited=inherited(inherit_env),
         shell=None if inherit_env else dict(os.environ),
         assume=assumed,
         changes=changes,
@@ -345,114 +307,8 @@ def sweep(
     ctx.exit(worst)
 
 
-@cli.command(cls=LaunchCommand, options_metavar="[OPTIONS]")
-@tree_option()
-@shared_options
-@config_options
-@click.option("--worker", metavar="CLASS", help="This worker class, instead of the one that a launch loads.")
-@click.option(
-    "--field", metavar="NAME", default="next_draft_input", show_default=True, help="The field that carries it."
-)
-@format_option("text", "json", "dot", "mermaid")
-@cache_option
-@launch_argument
-@click.pass_context
-def handoff(
-    ctx: click.Context,
-    /,
-    tree: str,
-    python: str | None,
-    env: tuple[str, ...],
-    env_file: Path | None,
-    inherit_env: bool,
-    assume: tuple[str, ...],
-    output_file: str | None,
-    model_config: str | None,
-    draft_config: str | None,
-    worker: str | None,
-    field: str,
-    output_format: str,
-    no_cache: bool,
-    launch: tuple[str, ...],
-) -> None:
-    """Say where a worker makes, fills, stores and reads what one speculative step hands to the next.
-
-    The worker is the one that LAUNCH loads, or --worker CLASS. Exit code 1: the launch loads none.
-    """
-    if bool(launch) is (worker is not None):
-        raise click.UsageError(f"give a launch or --worker CLASS: {EXAMPLE.replace('check', 'handoff')}", ctx)
-    assumed = facts(assume)
-    from pathtrace.reports.handoff_report import render_handoff
-    from pathtrace.reports.output import report_stream
-    from pathtrace.tracer.handoff.find import find_handoff, worker_class
-    from pathtrace.tracer.tree.open import open_tree
-
-    opened = open_tree(tree, python=python)
-    if worker is not None:
-        module, name = worker_class(opened, worker)
-    else:
-        from pathtrace.reports.text_report import headline
-        from pathtrace.tracer.check import CheckRequest
-        from pathtrace.tracer.check import check as answer_for
-        from pathtrace.tracer.launch.environment import merge_environment
-        from pathtrace.tracer.launch.parse import parse_launch
-
-        parsed = parse_launch(launch)
-        answer = answer_for(
-            CheckRequest(
-                tree=opened,
-                launch=parsed,
-                environment=merge_environment(parsed, env, env_file, _inherited(inherit_env)),
-                model_config=model_config,
-                draft_config=draft_config,
-                assume=assumed,
-                changes=False,
-                cache=not no_cache,
-                python=python,
-            )
-        )
-        if answer.worker is None:
-            click.echo(f"pathtrace: this launch loads no one worker: {headline(answer)}", err=True)
-            ctx.exit(1)
-        module, name = answer.worker.module, answer.worker.cls
-    found = find_handoff(opened, module, name, field)
-    with report_stream(output_file) as stream:
-        render_handoff(found, output_format, stream)
-
-
-@cli.command()
-@click.argument("code", metavar="RULE")
-def rule(code: str) -> None:
-    """Show what a rule does, why, and what to do instead. RULE is a code or a name."""
-    from pathtrace.rules.registry import rule_named
-
-    found = rule_named(code)
-    click.echo(f"# {found.code} {found.name}\n\n{found.documentation()}")
-
-
-@cli.command()
-def rules() -> None:
-    """List the rules."""
-    from pathtrace.rules.registry import RULES
-
-    for each in RULES:
-        click.echo(f"{each.code}  {each.name}")
-
-
-@cli.group()
-def config() -> None:
-    """What the project's own configuration says."""
-
-
-@config.command()
-def show() -> None:
-    """Show the deployments of [tool.pathtrace] as pathtrace reads them."""
-    import json
-    from dataclasses import asdict
-
-    from pathtrace.tracer.project.find import find_project
-
-    click.echo(json.dumps(asdict(find_project(Path.cwd())), indent=2))
+for each in (handoff, rule, rules, config):
+    cli.add_command(each)
 
 
 def main() -> None:

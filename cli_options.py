@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -152,6 +153,11 @@ def cache_option(function: Function) -> Function:
 
 def _existing_file() -> click.Path:
     return click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def inherited(inherit_env: bool) -> Mapping[str, str] | None:
+    """The caller's own environment, where ``--inherit-env`` lets the server see it."""
+    return dict(os.environ) if inherit_env else None
 
 
 def facts(assume: Sequence[str]) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import pathtrace.rules.deployments  # noqa: F401  loaded while what it imports is not yet a fake
 from pathtrace.cli import cli
 from pathtrace.tests.reports.answers import STORY
 from pathtrace.tracer.answer import Answer, TreeInfo

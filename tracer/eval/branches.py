@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval.operators import truth
@@ -40,3 +41,18 @@ def weigh(m: Machine, node: ast.If | ast.IfExp | ast.Assert, env: Env) -> Branch
     test = truth(m, m.operand(node.test, env))
     operands, m.operands = m.operands, outer
     return Branch(m.tick(), m.file, node, test, operands, m.ctrl, m.stack[-1][0] if m.stack else None)
+
+
+def follow(m: Machine, branch: Branch, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """Run the side that holds, or both under their conditions; what is written there stands under the branch."""
+    m.branches.append(branch)
+    test, before = branch.result, m.ctrl
+    m.ctrl = branch
+    try:
+        if test is True:
+            return then()
+        if test is False:
+            return other()
+        return m.fork([(test, then), (m.conditions.negation(test), other)])
+    finally:
+        m.ctrl = before

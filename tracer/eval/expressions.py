@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval import operators
-from pathtrace.tracer.eval.branches import weigh
+from pathtrace.tracer.eval.branches import follow, weigh
 from pathtrace.tracer.eval.calls import call, call_args
 from pathtrace.tracer.eval.conditions import Guarded
 from pathtrace.tracer.eval.objects import get_attr
@@ -184,19 +184,7 @@ def compare(m: Machine, node: ast.Compare, env: Env) -> Any:
 
 
 def if_exp(m: Machine, node: ast.IfExp, env: Env) -> Any:
-    branch = weigh(m, node, env)
-    m.branches.append(branch)
-    test, before = branch.result, m.ctrl
-    m.ctrl = branch
-    try:
-        if test is True:
-            return m.eval(node.body, env)
-        if test is False:
-            return m.eval(node.orelse, env)
-        cases = [(test, node.body), (m.conditions.negation(test), node.orelse)]
-        return m.fork([(case, partial(m.eval, taken, env)) for case, taken in cases])
-    finally:
-        m.ctrl = before
+    return follow(m, weigh(m, node, env), lambda: m.eval(node.body, env), lambda: m.eval(node.orelse, env))
 
 
 def tuple_node(m: Machine, node: ast.Tuple, env: Env) -> Any:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.eval import operators
-from pathtrace.tracer.eval.branches import weigh
+from pathtrace.tracer.eval.branches import follow, weigh
 from pathtrace.tracer.eval.calls import call
 from pathtrace.tracer.eval.classes import class_def, decorate
 from pathtrace.tracer.eval.conditions import Guarded
@@ -91,24 +91,10 @@ def aug_assign(m: Machine, node: ast.AugAssign, env: Env) -> None:
 
 
 def if_stmt(m: Machine, node: ast.If, env: Env) -> Signal | None:
-    branch = weigh(m, node, env)
-    m.branches.append(branch)
-    test, before = branch.result, m.ctrl
-    m.ctrl = branch
-    try:
-        if test is True:
-            return m.exec_block(node.body, env)
-        if test is False:
-            return m.exec_block(node.orelse, env)
-        result: Signal | None = m.fork(
-            [
-                (test, lambda: m.exec_block(node.body, env)),
-                (m.conditions.negation(test), lambda: m.exec_block(node.orelse, env)),
-            ]
-        )
-        return result
-    finally:
-        m.ctrl = before
+    signal: Signal | None = follow(
+        m, weigh(m, node, env), lambda: m.exec_block(node.body, env), lambda: m.exec_block(node.orelse, env)
+    )
+    return signal
 
 
 def for_stmt(m: Machine, node: ast.For, env: Env) -> Signal | None:
