@@ -42,12 +42,12 @@ def with_findings(
 ) -> Answer:
     from dataclasses import replace
 
-    from pathtrace.rules.model import Subject
     from pathtrace.rules.registry import findings
+    from pathtrace.rules.subject import subject_of
     from pathtrace.tracer.change.given import given_change, judged
 
     changes = () if change is None else judged(tree, given_change(tree, *change), answer)
-    return replace(answer, findings=findings(rules, Subject(answer, changes)))
+    return replace(answer, findings=findings(rules, subject_of(tree, answer, changes, rules)))
 
 
 @click.command()

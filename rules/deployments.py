@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pathtrace.rules.model import Rule, Subject
+from pathtrace.rules.model import Rule
 from pathtrace.rules.registry import findings
+from pathtrace.rules.subject import subject_of
 from pathtrace.tracer.change.given import given_change, judged
 from pathtrace.tracer.change.judge import JudgedChange
 from pathtrace.tracer.project.check import Checked
@@ -27,5 +28,5 @@ def with_findings(
     run = {(change.file, change.line) for judgements in changes for change in judgements if change.runs}
     for each, judgements in zip(checked, changes, strict=True):
         dead = tuple(change for change in judgements if (change.file, change.line) not in run)
-        answer = replace(each.answer, findings=findings(rules, Subject(each.answer, dead)))
+        answer = replace(each.answer, findings=findings(rules, subject_of(each.tree, each.answer, dead, rules)))
         yield replace(each, answer=answer)

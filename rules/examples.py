@@ -12,6 +12,8 @@ from pathtrace.tracer.change.judge import JudgedChange
 V1 = "sglang/srt/speculative/eagle_worker.py"
 V2 = "sglang/srt/speculative/eagle_worker_v2.py"
 ARGS = "sglang/srt/server_args.py"
+SCHEDULER = "sglang/srt/managers/scheduler.py"
+_OF_THE_WORKER = ("mismatches", "unmet_reader")
 
 LOADS_V1 = Answer(
     outcome="worker",
@@ -22,8 +24,9 @@ LOADS_V1 = Answer(
 
 
 def launch(*changes: JudgedChange, **fields: Any) -> Subject:
-    """A launch that loads EAGLEWorker, with other fields of its answer."""
-    return Subject(replace(LOADS_V1, **fields), changes)
+    """A launch that loads EAGLEWorker, with other fields of its answer or of what is known of the worker."""
+    worker = {name: fields.pop(name) for name in _OF_THE_WORKER if name in fields}
+    return Subject(replace(LOADS_V1, **fields), changes, **worker)
 
 
 def ignored(**fields: Any) -> Ignored:

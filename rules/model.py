@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from pathtrace.tracer.answer import Answer, Finding
 from pathtrace.tracer.change.judge import JudgedChange
+from pathtrace.tracer.handoff.model import Consumer
+from pathtrace.tracer.handoff.signature import Mismatch
 
 HEADINGS = ("What it does", "Why is this bad", "Example", "Use instead")
 
@@ -21,10 +23,14 @@ class Subject:
     Attributes:
         answer: what the launch does.
         changes: functions that are changed, each judged for this launch.
+        mismatches: keywords that the scheduler gives the worker and that it does not take.
+        unmet_reader: the statement of the overlap loop that reads what the worker never sets, if there is one.
     """
 
     answer: Answer
     changes: tuple[JudgedChange, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    unmet_reader: Consumer | None = None
 
 
 class Rule(ABC):
@@ -33,12 +39,14 @@ class Rule(ABC):
     Attributes:
         code: ``PTnnn``; never given to another rule.
         name: the bad pattern, in words joined by hyphens.
+        reads: fields of the subject that take work to fill.
         VALID: subjects without a finding.
         INVALID: subjects with one, and the message of each.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
+    reads: ClassVar[tuple[str, ...]] = ()
     VALID: ClassVar[tuple[Subject, ...]]
     INVALID: ClassVar[tuple[tuple[Subject, str], ...]]
 

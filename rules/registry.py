@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pathtrace.rules.call_signature import CallSignatureMismatch
 from pathtrace.rules.dead_patch import DeadPatch
 from pathtrace.rules.dead_variable import DeadVariable
 from pathtrace.rules.launch_refused import LaunchRefused
+from pathtrace.rules.loop_mismatch import WorkerLoopMismatch
 from pathtrace.rules.model import Rule, Subject
 from pathtrace.rules.overridden_variable import OverriddenVariable
 from pathtrace.rules.rewritten_argument import SilentlyRewrittenArgument
@@ -21,8 +23,10 @@ RULES: tuple[type[Rule], ...] = (
     OverriddenVariable,
     LaunchRefused,
     SilentlyRewrittenArgument,
+    WorkerLoopMismatch,
     UnexpectedWorker,
     WorkerUndecided,
+    CallSignatureMismatch,
 )
 ALL = "ALL"
 

@@ -16,12 +16,8 @@ from pathtrace.cli import cli
 from pathtrace.tests.trees import wheel
 
 MODELS = Path(__file__).parent.parent / "conformance" / "models"
-CONFIGS = (
-    "--model-config",
-    str(MODELS / "llama/config.json"),
-    "--draft-config",
-    str(MODELS / "llama-eagle3/config.json"),
-)
+LLAMA, DRAFT = str(MODELS / "llama/config.json"), str(MODELS / "llama-eagle3/config.json")
+CONFIGS = ("--model-config", LLAMA, "--draft-config", DRAFT)
 EAGLE3 = ("--model-path", "m", "--speculative-draft-model-path", "d", "--speculative-algorithm", "EAGLE3",
           "--speculative-num-steps", "3", "--speculative-eagle-topk", "1")  # fmt: skip
 TOKENS = ("--speculative-num-draft-tokens", "4")
@@ -59,6 +55,16 @@ def found(tree: str, *words: str, launch: tuple[str, ...] = EAGLE3 + TOKENS) -> 
         ),
         # 0.5.9, server_args.py:2450: with a topk of 1 the draft tokens are the steps and one more.
         ("0.5.9", (), (*EAGLE3, "--speculative-num-draft-tokens", "8"), "PT105", "8 is given, and the server takes 4"),
+        # 0.5.5, scheduler.py:2008 reads next_draft_input in the overlap loop; standalone_worker.py never sets it.
+        (
+            "0.5.5", ("--env", "SGLANG_ENABLE_SPEC_V2=1", "--draft-config", LLAMA),
+            (*EAGLE3[:5], "STANDALONE", *EAGLE3[6:], *TOKENS), "PT106", "StandaloneWorker runs in the overlap loop",
+        ),
+        # 0.5.20, scheduler.py:4390 gives pp_proxy_tensors; multi_layer_eagle_worker_v2.py does not take it.
+        pytest.param(
+            "0.5.20", (), (*EAGLE3, *TOKENS, "--enable-multi-layer-eagle", "--disable-overlap-schedule"), "PT202",
+            "with pp_proxy_tensors, which it does not take", marks=pytest.mark.slow,
+        ),
         ("0.5.9", ("--expect", "EAGLEWorkerV2"), EAGLE3 + TOKENS, "PT107", "this launch loads EAGLEWorker"),
     ],
 )  # fmt: skip

@@ -35,7 +35,7 @@ def consumers(tree: Tree, folder: str, field: str, workers: str) -> Iterator[Con
             for statement in function.statements:
                 if any(_reads(part, field) for part in statement.parts):
                     line = statement.node.lineno
-                    yield Consumer(path, line, text_of(lines, line), function.name, _loop(statement.tests))
+                    yield Consumer(path, line, text_of(lines, line), function.name, loop_of(statement.tests))
 
 
 def _reads(part: ast.AST, field: str) -> bool:
@@ -45,7 +45,7 @@ def _reads(part: ast.AST, field: str) -> bool:
     )
 
 
-def _loop(tests: tuple[tuple[ast.expr, bool], ...]) -> Loop:
+def loop_of(tests: tuple[tuple[ast.expr, bool], ...]) -> Loop:
     """The event loop, by the nearest condition that is the scheduler's own switch."""
     for test, holds in reversed(tests):
         switch = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
