@@ -53,17 +53,13 @@ def judge(tree: Tree, files: Iterable[PatchedFile], workers: Iterable[tuple[str,
     touched = [file for file in files if file.path.startswith(WORKERS + "/")]
     if not touched:
         return ()
-    reach = Reach(tree)
-    loaded = list(workers)
-    own: dict[Place, Definition] = {}
-    for module, name in loaded:
-        own.update(reach.of_worker(module, name))
-    others = frozenset(place for each in reach.workers - set(loaded) for place in reach.of_worker(*each))
+    reach = Reach(tree, workers)
+    own = reach.of_loaded()
     found: list[JudgedChange] = []
     for file in touched:
         for function, line in _functions(tree, file):
             place = (file.path, function.node.lineno)
-            dead = place in others and place not in own and place not in reach.of_server()
+            dead = place not in own and place in reach.of_others() and place not in reach.of_server()
             twin = _twin(function, own) if dead else None
             found.append(JudgedChange(function.name, file.path, line, not dead, twin))
     return tuple(found)

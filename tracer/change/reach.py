@@ -24,17 +24,20 @@ Place = tuple[str, int]
 
 
 class Reach:
-    """The definitions that each worker of a tree reaches.
+    """The definitions that the workers of a tree reach.
 
     Args:
         tree: the tree.
+        loaded: module and name of the workers that may be loaded.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, loaded: Iterable[tuple[str, str]]) -> None:
         self.tree = tree
+        self.loaded = set(loaded)
         self.definitions = Definitions(Sources(tree))
         self.workers = {(module, name) for name, module in workers(tree).items()}
         self._server: frozenset[Place] | None = None
+        self._others: frozenset[Place] | None = None
 
     def of_worker(self, module: str, name: str) -> dict[Place, Definition]:
         """What a worker's class names, and what that names; other workers are not entered, its bases are."""
@@ -59,10 +62,19 @@ class Reach:
             self._server = frozenset(self._closure(roots, self.workers))
         return self._server
 
-    def of_others(self, module: str, name: str) -> frozenset[Place]:
+    def of_loaded(self) -> dict[Place, Definition]:
+        """What the loaded workers reach."""
+        found: dict[Place, Definition] = {}
+        for each in self.loaded:
+            found.update(self.of_worker(*each))
+        return found
+
+    def of_others(self) -> frozenset[Place]:
         """What some other worker reaches."""
-        found = [self.of_worker(*other) for other in self.workers if other != (module, name)]
-        return frozenset(place for each in found for place in each)
+        if self._others is None:
+            found = [self.of_worker(*other) for other in self.workers - self.loaded]
+            self._others = frozenset(place for each in found for place in each)
+        return self._others
 
     def _imported(self, tree: ast.Module, module: str) -> Iterable[Definition]:
         for node in ast.walk(tree):
