@@ -94,6 +94,12 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_patch(str(tmp_path / "none.patch"), OneFile(BEFORE))
 
 
+def test_a_last_line_without_an_end_is_no_line() -> None:
+    data = b"--- a/%b\n+++ b/%b\n@@ -2 +2 @@\n-line 2\n\\ No newline at end of file\n+x\n" % ((PATH.encode(),) * 2)
+    assert lines(data, ["line 1", "line 2"]) == (2,)
+    assert lines(data, ["line 1", "x"]) == (2,)
+
+
 def test_windows_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "x.patch"
     path.write_bytes(diff(BEFORE, CHANGED).replace(b"\n", b"\r\n"))

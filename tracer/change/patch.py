@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.tree.git_objects import run_git
 from pathtrace.tracer.tree.model import Tree
+
+if TYPE_CHECKING:
+    from unidiff.patch import Hunk, Line
 
 LIMIT = 32 << 20
 _PACKAGE = "sglang/"
@@ -100,24 +104,25 @@ def _in_tree(path: str) -> str | None:
     return path[place:] if place >= 0 else None
 
 
-def _changed(hunk: object, lines: list[str], shown: str) -> list[int]:
+def _changed(hunk: Hunk, lines: list[str], shown: str) -> list[int]:
     """The lines of a hunk in the tree's file, which may be the one before the change or after it."""
-    parts = list(hunk)  # type: ignore[call-overload]
-    before = [(each.source_line_no, each.value) for each in parts if each.source_line_no is not None]
-    after = [(each.target_line_no, each.value) for each in parts if each.target_line_no is not None]
-    for held, own in ((before, "source_line_no"), (after, "target_line_no")):
-        if all(_line(lines, number) == value.rstrip("\r\n") for number, value in held):
-            return _beside(parts, own)
-    number = before[0][0] if before else after[0][0] if after else 0
+    parts = [each for each in hunk if each.is_context or each.is_added or each.is_removed]
+    before = [(each, each.source_line_no) for each in parts]
+    after = [(each, each.target_line_no) for each in parts]
+    for numbered in (before, after):
+        held = [(each, number) for each, number in numbered if number is not None]
+        if all(_line(lines, number) == each.value.rstrip("\r\n") for each, number in held):
+            return _beside(numbered)
+    number = next((number for _each, number in (*before, *after) if number is not None), None)
     raise BadInput("this hunk does not fit the tree, neither as it is nor as applied", shown, number)
 
 
-def _beside(parts: list[object], own: str) -> list[int]:
+def _beside(numbered: list[tuple[Line, int | None]]) -> list[int]:
     """Changed lines that the file has; where it has none of a run of them, the line that they follow."""
     found: list[int] = []
     before = 1
-    for is_context, run in groupby(parts, key=lambda part: bool(getattr(part, "is_context", False))):
-        numbers = [number for part in run if (number := getattr(part, own)) is not None]
+    for is_context, run in groupby(numbered, key=lambda item: item[0].is_context):
+        numbers = [number for _each, number in run if number is not None]
         if not is_context:
             found += numbers or [before]
         before = numbers[-1] if numbers else before

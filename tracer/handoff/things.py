@@ -9,6 +9,7 @@ from typing import Literal
 
 from pathtrace.tracer.handoff.definitions import Definition
 
+EventKind = Literal["set", "give", "get", "pass", "return"]
 Kind = Literal["none", "instance", "class", "function", "method", "module", "tuple", "super"]
 
 
@@ -109,7 +110,7 @@ class Event:
         spot: the statement.
     """
 
-    kind: Literal["set", "give", "get", "pass", "return"]
+    kind: EventKind
     name: str
     things: Value
     value: Value

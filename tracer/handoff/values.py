@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from pathtrace.tracer.handoff.definitions import Definition, Definitions
-from pathtrace.tracer.handoff.things import NONE, NOTHING, UNSET, Event, Left, Spot, State, Thing, Value
+from pathtrace.tracer.handoff.things import NONE, NOTHING, UNSET, Event, EventKind, Left, Spot, State, Thing, Value
 
 
 class Frame:
@@ -58,11 +58,11 @@ class Values(ABC):
         """The function that is being followed now."""
         return self.frames[-1]
 
-    def note(self, kind: str, name: str, things: Value, value: Value) -> None:
+    def note(self, kind: EventKind, name: str, things: Value, value: Value) -> None:
         """Add an event at the running statement."""
         if self.aside:
             return
-        self.events.append(Event(kind, name, things, value, self.frame.spot))  # type: ignore[arg-type]
+        self.events.append(Event(kind, name, things, value, self.frame.spot))
 
     def value(self, node: ast.expr, state: State, quiet: bool = False) -> Value:
         """What an expression may be. ``quiet``: a target, whose own read is no use of it."""
