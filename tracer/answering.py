@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,10 +18,13 @@ from pathtrace.tracer.eval.values import ABSENT, Instance
 from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
 from pathtrace.tracer.facts import FACTS, parse_facts
 from pathtrace.tracer.ignored import ignored
+from pathtrace.tracer.launch.model import Launch
 from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.stages import resolved_view_of
 from pathtrace.tracer.verdict import condition
 
+# `name=value` of a call, `'name': value` of a dictionary.
+_ARGUMENT = re.compile(r"""\s*['"]?([A-Za-z_]\w*)['"]?\s*(?:=(?!=)|:)""")
 _OTHER_FIELDS = ("enable_multi_layer_eagle", "disable_overlap_schedule", "max_running_requests")
 
 
@@ -66,8 +70,21 @@ def inputs_of(request: CheckRequest) -> Inputs:
     """
     launch = request.launch
     if launch.entry in ("engine", "server_args"):
-        return Inputs((), request.environment.values, launch.kwargs)
+        return Inputs((), request.environment.values, launch.kwargs, open_kwargs=_open_names(launch))
     return Inputs(launch.argv, request.environment.values, serve=launch.entry == "serve")
+
+
+def _open_names(launch: Launch) -> tuple[str, ...]:
+    """Arguments whose values are not written out.
+
+    Raises:
+        BadInput: more than values is left out, so that any argument may have been given.
+    """
+    found = [(text, _ARGUMENT.match(text)) for text in launch.open_kwargs]
+    for text, match in found:
+        if match is None:
+            raise BadInput(f"the launch leaves arguments out ({text!r}), which may decide; give all of them")
+    return tuple(match[1] for _text, match in found if match is not None)
 
 
 def answer(request: CheckRequest) -> tuple[Answer, tuple[Mapping[str, bytes | None], set[str]]]:

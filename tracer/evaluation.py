@@ -27,6 +27,7 @@ class Inputs:
     Attributes:
         argv: the launcher's words; not used where ``kwargs`` is given.
         kwargs: keyword arguments of ``Engine(...)``, or None.
+        open_kwargs: those whose values are not known.
         environ: variables of the server.
         serve: whether ``argv`` are words of ``sglang serve``.
     """
@@ -35,6 +36,7 @@ class Inputs:
     environ: Mapping[str, str]
     kwargs: Mapping[str, Any] | None = None
     serve: bool = False
+    open_kwargs: tuple[str, ...] = ()
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Evaluator:
         sys.setrecursionlimit(max(limit, RECURSION))
         try:
             with COLLECTOR.paused(), NUMBERING.signed(1):
-                run = run_launch(machine, inputs.argv, inputs.kwargs, inputs.serve)
+                run = run_launch(machine, inputs.argv, inputs.kwargs, inputs.open_kwargs, inputs.serve)
                 machine.renew()  # what is read of it afterwards has a budget of its own
                 return Evaluated(machine, run, verdict(machine, run, whole), inputs)
         finally:

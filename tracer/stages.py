@@ -17,7 +17,7 @@ from pathtrace.tracer.eval.exits import Dead, Frame, Raised
 from pathtrace.tracer.eval.machine import GiveUp, Machine
 from pathtrace.tracer.eval.objects import find_in_class, get_attr
 from pathtrace.tracer.eval.slots import NUMBERING
-from pathtrace.tracer.eval.values import ABSENT, Args, ClassV, Instance
+from pathtrace.tracer.eval.values import ABSENT, Args, ClassV, Instance, Unknown
 from pathtrace.tracer.scheduler import Choice, choose
 from pathtrace.tracer.serve import ARGS_MODULE, server_words
 
@@ -47,13 +47,20 @@ class Run:
     in_front_end: bool = False
 
 
-def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | None, serve: bool = False) -> Run:
+def run_launch(
+    m: Machine,
+    argv: tuple[str, ...],
+    kwargs: Mapping[str, Any] | None,
+    open_kwargs: tuple[str, ...] = (),
+    serve: bool = False,
+) -> Run:
     """Evaluate one launch.
 
     Args:
         m: the machine, fresh or reset.
         argv: the launcher's words.
         kwargs: keyword arguments of ``Engine(...)`` instead of words, or None.
+        open_kwargs: further ones, whose values are not known.
         serve: whether the words are those of ``sglang serve``.
 
     Raises:
@@ -74,6 +81,8 @@ def run_launch(m: Machine, argv: tuple[str, ...], kwargs: Mapping[str, Any] | No
         else:
             cls = _entry(m, "ServerArgs")
             given = {key: m.lower(value) for key, value in kwargs.items()}
+            for key in open_kwargs:
+                given[key] = Unknown(f"{key} of the launch", frozenset({f"{key} in the launch"}))
             args = Args([], given)
             for key, value in kwargs.items():
                 write = m.written(len(m.reads))

@@ -41,7 +41,7 @@ def test_engine_in_python_c_gets_the_variables_of_the_command() -> None:
 def test_what_is_no_literal_is_named_as_written() -> None:
     launch = parse_launch(["Engine('é', model_path='x', tp_size=n + 1, dp=f(\n1), **more)"])
     assert launch.kwargs == {"model_path": "x"}
-    assert launch.unparsed == ("'é'", "tp_size=n + 1", "dp=f(\n1)", "**more")
+    assert launch.unparsed == launch.open_kwargs == ("'é'", "tp_size=n + 1", "dp=f(\n1)", "**more")
 
 
 def test_log_line_with_prefix_and_values_that_are_no_literals() -> None:
@@ -71,7 +71,7 @@ def test_log_line_of_later_releases_is_a_dict() -> None:
 def test_the_cut_field_of_a_cut_line_is_not_believed(tail: str) -> None:
     launch = parse_launch([f"server_args=ServerArgs(model_path='x', tp_size=1{tail}"])
     assert launch.kwargs == {"model_path": "x"}
-    assert len(launch.unparsed) == 1
+    assert len(launch.unparsed) == 2 and launch.unparsed[-1] == "..."
 
 
 def test_a_line_cut_between_fields_says_so() -> None:

@@ -164,6 +164,8 @@ def _fields(inside: str, *, cut: bool, pairs: bool) -> Keywords:
             raise BadInput(f"the server_args line has {name} twice; give one server's line")
         else:
             kwargs[name] = literal
+    if cut and "..." not in unparsed:
+        unparsed.append("...")
     return kwargs, tuple(unparsed)
 
 

@@ -24,6 +24,8 @@ class Launch:
         env: variables set by the launch itself (``K=V`` prefixes, ``export``, ``env K=V``).
         unset: variables that the launch removes (``env -u K``, ``unset K``).
         unparsed: parts that could not be read as literals, as written.
+        open_kwargs: those of them that are arguments of ``engine`` and ``server_args``; ``...`` where the
+            line leaves some out.
         outside: which variables from outside of the launch reach the server: ``kept`` (all),
             ``given`` (``--env`` and ``--env-file`` but not the caller's own environment: a
             container, plain ``sudo``) or ``none`` (``env -i``).
@@ -39,6 +41,7 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     unset: frozenset[str] = frozenset()
     unparsed: tuple[str, ...] = ()
+    open_kwargs: tuple[str, ...] = ()
     outside: Outside = "kept"
     forwarded: frozenset[str] = frozenset()
     unexported: Mapping[str, str] = field(default_factory=dict)

@@ -65,13 +65,13 @@ def _python(text: str) -> Launch | None:
             return None
         call = engine_call(text)
         assert call is not None
-        return Launch(entry="engine", kwargs=call[0], unparsed=call[1])
+        return Launch(entry="engine", kwargs=call[0], unparsed=call[1], open_kwargs=call[1])
     if log is not None:
         line = server_args_line(text)
         assert line is not None
         if not line[0]:
             raise BadInput("no field of the server_args line can be read; give the whole line")
-        return Launch(entry="server_args", kwargs=line[0], unparsed=line[1])
+        return Launch(entry="server_args", kwargs=line[0], unparsed=line[1], open_kwargs=line[1])
     if text.lstrip().startswith("ServerArgs("):
         raise BadInput(
             "ServerArgs(...) alone may be Python or a log line; write Engine(...) with the same "

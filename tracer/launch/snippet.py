@@ -184,7 +184,7 @@ class _Walk:
             if call is not None:
                 kwargs, unparsed = call
                 around.unparsed += unparsed
-                self._found(command, Launch(entry="engine", kwargs=kwargs), around)
+                self._found(command, Launch(entry="engine", kwargs=kwargs, open_kwargs=unparsed), around)
         elif program is not None:
             self._found(command, Launch(entry=program.entry, argv=program.argv), around)
         elif words and scan(words) is not None:
@@ -217,6 +217,7 @@ class _Walk:
                     env=around.env,
                     unset=frozenset(around.unset),
                     unparsed=tuple(around.unparsed),
+                    open_kwargs=launch.open_kwargs,
                     outside=around.outside,
                     forwarded=frozenset(around.forwarded),
                     unexported=around.unexported,
