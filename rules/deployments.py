@@ -23,7 +23,8 @@ def with_findings(
     """
     changes: list[tuple[JudgedChange, ...]] = [() for _ in checked]
     if patches or revision is not None or staged:
-        files = {id(each.tree): given_change(each.tree, patches, revision, staged) for each in checked}
+        trees = {id(each.tree): each.tree for each in checked}
+        files = {key: given_change(tree, patches, revision, staged) for key, tree in trees.items()}
         changes = [judged(each.tree, files[id(each.tree)], each.answer) for each in checked]
     run = {(change.file, change.line) for judgements in changes for change in judgements if change.runs}
     for each, judgements in zip(checked, changes, strict=True):

@@ -19,7 +19,7 @@ from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import ABSENT, DictV, Instance
 from pathtrace.tracer.evaluation import Evaluated
 from pathtrace.tracer.guards import guards
-from pathtrace.tracer.naming import naming_write, parts
+from pathtrace.tracer.naming import naming_place, parts, place_of
 from pathtrace.tracer.scheduler import LOOP
 
 MOST_STEPS = 24
@@ -193,7 +193,7 @@ class Slice:
         shown = show(value)
         reading = Reading(key, shown, self.origins(write.r0, write.r1))
         return Decision(
-            "write", self.place(naming_write(self.m, [write], key) or write), f"{key} = {shown}",
+            "write", naming_place(self.m, [write], key), f"{key} = {shown}",
             (reading,) if reading.origins else (),
         )  # fmt: skip
 
@@ -282,21 +282,18 @@ class Slice:
         """A variable as it was read: set by the tree on the way, or as the launch gives it."""
         if write is not None:
             value = self.m.environ.slots.get(name, ABSENT)
-            return Origin("hook", f"{name}={show(value)}", self.place(naming_write(self.m, [write], name) or write))
+            return Origin("hook", f"{name}={show(value)}", naming_place(self.m, [write], name))
         given = self.done.inputs.environ.get(name)
         return Origin("variable", f"{name} is not set" if given is None else f"{name}={given}")
 
     def set_by(self, write: Any, key: Any, value: Any) -> Origin:
         """A field that the tree's own code sets to a constant: a hook, a handler."""
-        return Origin("hook", f"{key} = {show(value)}", self.place(naming_write(self.m, [write], str(key)) or write))
-
-    def place(self, write: Any) -> Place:
-        return Place(write.file, write.line, self.m.sources.line(write.file, write.line))
+        return Origin("hook", f"{key} = {show(value)}", naming_place(self.m, [write], str(key)))
 
     def leaf(self, write: Any) -> Origin:
         kind, text = write.leaf
         kinds: dict[str, OriginKind] = {"flag": "flag", "default": "default", "config": "config"}
-        place = self.place(write) if kind == "default" and write.file else None
+        place = place_of(self.m, write) if kind == "default" and write.file else None
         return Origin(kinds[kind], text, place)
 
     def deepest(self, write: Any) -> Place:
@@ -306,7 +303,7 @@ class Slice:
             if not nexts:
                 break
             write = nexts[0]
-        return self.place(write)
+        return place_of(self.m, write)
 
 
 def _distinct(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:

@@ -12,9 +12,9 @@ from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.operators import equal, show, truth
 from pathtrace.tracer.eval.values import ABSENT, Instance, Unknown
 from pathtrace.tracer.evaluation import Evaluated, Evaluator
-from pathtrace.tracer.naming import naming_write, parts, writes_read
+from pathtrace.tracer.naming import naming_place, naming_write, parts, place_of, writes_read
 from pathtrace.tracer.tree.model import Tree
-from pathtrace.tracer.tree.python_files import python_files
+from pathtrace.tracer.tree.python_files import CLIENTS, python_files
 
 # Variables that belong to the process, not to SGLang: the tree need not name them to be affected.
 _FOREIGN = (
@@ -45,8 +45,6 @@ _FOREIGN = (
     "no_proxy",
     "NO_PROXY",
 )
-
-_CLIENTS = frozenset({"test", "multimodal_gen"})  # not part of a language model's server
 
 
 def ignored(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> tuple[Ignored, ...]:
@@ -85,7 +83,7 @@ def overwritten(done: Evaluated) -> tuple[Ignored, ...]:
 def _writing_line(m: Machine, r0: int, field: str) -> Place | None:
     """The line that gave a field the value that was read since ``r0``."""
     found = naming_write(m, writes_read(m, r0, len(m.reads)), field)
-    return None if found is None else Place(found.file, found.line, m.sources.line(found.file, found.line))
+    return None if found is None else place_of(m, found)
 
 
 def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> Iterator[Ignored]:
@@ -109,9 +107,7 @@ def _replaced(m: Machine, name: str, value: str) -> Ignored | None:
     writes = parts(m.writers.get((m.environ.slots.number, name)))
     if not isinstance(after, str) or after == value or not writes:
         return None
-    found = naming_write(m, writes, name) or writes[0]
-    place = Place(found.file, found.line, m.sources.line(found.file, found.line))
-    return Ignored("variable", name, value, "overwritten", after, place)
+    return Ignored("variable", name, value, "overwritten", after, naming_place(m, writes, name))
 
 
 def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Iterator[Ignored]:
@@ -137,4 +133,4 @@ def _warned(evaluator: Evaluator, done: Evaluated, name: str, value: str) -> Ite
 def mentioned(tree: Tree, name: str) -> bool:
     """Whether any Python file of the tree's server holds this name."""
     wanted = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
-    return any(wanted.search(data) for _path, data in python_files(tree, "sglang", _CLIENTS))
+    return any(wanted.search(data) for _path, data in python_files(tree, "sglang", CLIENTS))

@@ -10,6 +10,7 @@ import re
 from collections import deque
 from typing import Any
 
+from pathtrace.tracer.answer import Place
 from pathtrace.tracer.eval.machine import Machine
 
 _MOST_WRITES = 60
@@ -28,6 +29,11 @@ def parts(write: Any) -> list[Any]:
         else:
             found.append(item)
     return found
+
+
+def place_of(m: Machine, write: Any) -> Place:
+    """The line of a write."""
+    return Place(write.file, write.line, m.sources.line(write.file, write.line))
 
 
 def writes_read(m: Machine, r0: int, r1: int) -> list[Any]:
@@ -53,3 +59,8 @@ def naming_write(m: Machine, writes: list[Any], field: str) -> Any | None:
             return write
         waiting += writes_read(m, write.r0, write.r1)
     return None
+
+
+def naming_place(m: Machine, writes: list[Any], field: str) -> Place:
+    """The line that names the field; where none does, that of the first write."""
+    return place_of(m, naming_write(m, writes, field) or writes[0])

@@ -54,12 +54,12 @@ def judge(tree: Tree, files: Iterable[PatchedFile], workers: Iterable[tuple[str,
     if not touched:
         return ()
     reach = Reach(tree, workers)
-    own = reach.of_loaded()
+    own = reach.of_loaded
     found: list[JudgedChange] = []
     for file in touched:
         for function, line in _functions(tree, file):
             place = (file.path, function.node.lineno)
-            dead = place not in own and place in reach.of_others() and place not in reach.of_server()
+            dead = place not in own and place in reach.of_others and place not in reach.of_server
             twin = _twin(function, own) if dead else None
             found.append(JudgedChange(function.name, file.path, line, not dead, twin))
     return tuple(found)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Set
+from functools import cached_property
 
 from pathtrace.tracer.eval.sources import Sources
 from pathtrace.tracer.handoff.definitions import Definition, Definitions, bindings
 from pathtrace.tracer.handoff.find import WORKERS, workers
 from pathtrace.tracer.tree.model import Tree
-from pathtrace.tracer.tree.python_files import python_files
+from pathtrace.tracer.tree.python_files import CLIENTS, python_files
 
 _SERVER = "sglang/srt"
 _PACKAGE = WORKERS.replace("/", ".")
-_CLIENTS = frozenset({"test", "multimodal_gen"})
 
 Place = tuple[str, int]
 """File and line of a definition."""
@@ -35,9 +35,7 @@ class Reach:
         self.tree = tree
         self.loaded = set(loaded)
         self.definitions = Definitions(Sources(tree))
-        self.workers = {(module, name) for name, module in workers(tree).items()}
-        self._server: frozenset[Place] | None = None
-        self._others: frozenset[Place] | None = None
+        self.workers = {(module, name) for name, module in workers(tree, self.definitions).items()}
 
     def of_worker(self, module: str, name: str) -> dict[Place, Definition]:
         """What a worker's class names, and what that names; other workers are not entered, its bases are."""
@@ -47,34 +45,29 @@ class Reach:
         own = {(each.module, each.node.name) for each in self.definitions.line(cls)}
         return self._closure([cls], self.workers - own)
 
-    def of_server(self) -> frozenset[Place]:
-        """What the rest of the server imports from the package, and what that names; no worker is entered."""
-        if self._server is None:
-            roots: list[Definition] = []
-            for path, data in python_files(self.tree, _SERVER, _CLIENTS):
-                if path.startswith(WORKERS + "/") or _PACKAGE.encode() not in data:
-                    continue
-                try:
-                    module = ast.parse(data)
-                except (SyntaxError, ValueError, RecursionError):
-                    continue
-                roots += self._imported(module, path[:-3].replace("/", "."))
-            self._server = frozenset(self._closure(roots, self.workers))
-        return self._server
-
+    @cached_property
     def of_loaded(self) -> dict[Place, Definition]:
         """What the loaded workers reach."""
-        found: dict[Place, Definition] = {}
-        for each in self.loaded:
-            found.update(self.of_worker(*each))
-        return found
+        return {place: each for worker in self.loaded for place, each in self.of_worker(*worker).items()}
 
+    @cached_property
     def of_others(self) -> frozenset[Place]:
         """What some other worker reaches."""
-        if self._others is None:
-            found = [self.of_worker(*other) for other in self.workers - self.loaded]
-            self._others = frozenset(place for each in found for place in each)
-        return self._others
+        return frozenset(place for worker in self.workers - self.loaded for place in self.of_worker(*worker))
+
+    @cached_property
+    def of_server(self) -> frozenset[Place]:
+        """What the rest of the server imports from the package, and what that names; no worker is entered."""
+        roots: list[Definition] = []
+        for path, data in python_files(self.tree, _SERVER, CLIENTS):
+            if path.startswith(WORKERS + "/") or _PACKAGE.encode() not in data:
+                continue
+            try:
+                module = ast.parse(data)
+            except (SyntaxError, ValueError, RecursionError):
+                continue
+            roots += self._imported(module, path[:-3].replace("/", "."))
+        return frozenset(self._closure(roots, self.workers))
 
     def _imported(self, tree: ast.Module, module: str) -> Iterable[Definition]:
         for node in ast.walk(tree):

@@ -38,10 +38,15 @@ def worker_class(tree: Tree, name: str) -> tuple[str, str]:
     return found[cls], cls
 
 
-def workers(tree: Tree) -> dict[str, str]:
-    """The workers of a tree: class and module. Of two with one name, the last in the order of files."""
+def workers(tree: Tree, definitions: Definitions | None = None) -> dict[str, str]:
+    """The workers of a tree: class and module. Of two with one name, the last in the order of files.
+
+    Args:
+        tree: the tree.
+        definitions: its names, where they are at hand: then nothing is parsed twice.
+    """
     found: dict[str, str] = {}
-    definitions = Definitions(Sources(tree))
+    definitions = definitions or Definitions(Sources(tree))
     for path, _data in python_files(tree, WORKERS):
         module = path[:-3].replace("/", ".")
         for item in definitions.sources.body(module) or []:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.machinery
 import json
 import os
@@ -76,7 +77,16 @@ def package_folders(python: str | None, name: str) -> tuple[str, ...]:
     Raises:
         BadInput: there is no such interpreter, or it cannot be run.
     """
-    found = _own(name) if python is None else find_package(interpreter_path(python), name)
+    if python is not None:
+        return _folders(interpreter_path(python), name)
+    found = _own(name)
+    return () if found is None else found.folders
+
+
+@functools.lru_cache(maxsize=8)
+def _folders(interpreter: str, name: str) -> tuple[str, ...]:
+    """Asked once: every launch of a sweep wants it, and each time an interpreter would be started."""
+    found = find_package(interpreter, name)
     return () if found is None else found.folders
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from pathtrace.tracer.tree.model import Tree
 
+CLIENTS = frozenset({"test", "multimodal_gen"})
+"""Folders of the package that are not part of a language model's server."""
+
 
 def python_files(tree: Tree, folder: str, skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, bytes]]:
     """Every Python file under a folder of a tree, with its bytes; ``skip`` names folders to leave out."""
