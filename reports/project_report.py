@@ -28,20 +28,19 @@ def _write_text(checked: Sequence[Checked], stream: TextIO) -> None:
 
 
 def _block(each: Checked) -> list[Line]:
-    deployment = each.deployment
-    file = os.path.relpath(deployment.file)
-    place = file if deployment.line is None else f"{file}:{deployment.line}"
+    file = os.path.relpath(each.at.file)
+    place = file if each.at.line is None else f"{file}:{each.at.line}"
     style: Style = "good" if each.answer.exit_code == 0 else "bad"
-    title = line(Piece(printable(deployment.name), "head"), "  ", Piece(printable(headline(each.answer)), style))
+    title = line(Piece(printable(each.name), "head"), "  ", Piece(printable(headline(each.answer)), style))
     return [title, line(Piece(place, "dim"), indent=2), *findings_block(each.answer.findings)]
 
 
 def _write_json(checked: Sequence[Checked], stream: TextIO) -> None:
     deployments = [
         {
-            "name": each.deployment.name,
-            "file": each.deployment.file,
-            "line": each.deployment.line,
+            "name": each.name,
+            "file": each.at.file,
+            "line": each.at.line,
             **to_json(each.answer),
         }
         for each in checked

@@ -187,12 +187,37 @@ class TreeInfo:
 
 
 @dataclass(frozen=True)
+class Site:
+    """A line of a file on this machine, where a deployment or a change is written.
+
+    Attributes:
+        file: the path as the user would give it.
+        line: 1-based; None for the whole file.
+        column: 1-based, in characters; None where it is not known.
+    """
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True)
 class Finding:
-    """A rule's verdict (codes ``PTnnn``)."""
+    """A rule's verdict.
+
+    Attributes:
+        code: ``PTnnn``.
+        message: a sentence that stands alone.
+        place: the line of the tree that shows it.
+        input: what of the launch it is about: ``--speculative-algorithm`` or ``SGLANG_ENABLE_SPEC_V2``.
+        at: where a user would mend it; None where the launch was typed.
+    """
 
     code: str
     message: str
     place: Place | None = None
+    input: str | None = None
+    at: Site | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import ABSENT, DictV, Instance
 from pathtrace.tracer.evaluation import Evaluated
 from pathtrace.tracer.guards import guards
+from pathtrace.tracer.launch.open_text import shown
 from pathtrace.tracer.naming import naming_place, parts, place_of
 from pathtrace.tracer.scheduler import LOOP
 
@@ -284,7 +285,7 @@ class Slice:
             value = self.m.environ.slots.get(name, ABSENT)
             return Origin("hook", f"{name}={show(value)}", naming_place(self.m, [write], name))
         given = self.done.inputs.environ.get(name)
-        return Origin("variable", f"{name} is not set" if given is None else f"{name}={given}")
+        return Origin("variable", f"{name} is not set" if given is None else f"{name}={shown(given)}")
 
     def set_by(self, write: Any, key: Any, value: Any) -> Origin:
         """A field that the tree's own code sets to a constant: a hook, a handler."""

@@ -11,6 +11,8 @@ from pathtrace.tracer.collecting import COLLECTOR
 from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.sources import Sources
+from pathtrace.tracer.eval.values import Unknown
+from pathtrace.tracer.launch.open_text import is_open, shown, waits_for
 from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.requirements import Present, required_packages
 from pathtrace.tracer.stages import Run, run_launch
@@ -28,7 +30,7 @@ class Inputs:
         argv: the launcher's words; not used where ``kwargs`` is given.
         kwargs: keyword arguments of ``Engine(...)``, or None.
         open_kwargs: those whose values are not known.
-        environ: variables of the server.
+        environ: variables of the server; a value may have pieces that are not stated, as may a word.
         serve: whether ``argv`` are words of ``sglang serve``.
     """
 
@@ -74,11 +76,17 @@ class Evaluator:
         """Evaluate one launch; not ``whole``: only the possible refusals of the chosen module's import."""
         self.count += 1
         machine = self._machine
-        if machine is None or not machine.reset(inputs.environ):
-            machine = self._machine = Machine(self.sources, inputs.environ, self.facts)
+        environ = variables_of(inputs.environ)
+        if machine is None or not machine.reset(environ):
+            machine = self._machine = Machine(self.sources, environ, self.facts)
+        machine.present |= {value.text for value in environ.values() if type(value) is Unknown}
+        machine.present |= {
+            shown(part) for word in inputs.argv for part in (word, word.partition("=")[2]) if is_open(part)
+        }
         state = machine.external_state
         state["present"] = self._present
         state["config_for"] = self.files.config_for
+        state["open_path"] = self.files.open_path
         state["config_class"] = self.files.config_class
         state["files"] = self.files.about
         state["read_file"] = self.files.text
@@ -92,6 +100,14 @@ class Evaluator:
                 return Evaluated(machine, run, verdict(machine, run, whole), inputs)
         finally:
             sys.setrecursionlimit(limit)
+
+
+def variables_of(environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """The variables as the evaluated code finds them: one that is not stated is set, to something unknown."""
+    return {
+        name: Unknown(f"os.environ[{name!r}]", waits_for(value)) if is_open(value) else value
+        for name, value in environ.items()
+    }
 
 
 def load_yaml(text: str) -> Any:

@@ -12,6 +12,7 @@ from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.operators import equal, show, truth
 from pathtrace.tracer.eval.values import ABSENT, Instance, Unknown
 from pathtrace.tracer.evaluation import Evaluated, Evaluator
+from pathtrace.tracer.launch.open_text import shown
 from pathtrace.tracer.naming import naming_place, naming_write, parts, place_of, writes_read
 from pathtrace.tracer.tree.model import Tree
 from pathtrace.tracer.tree.python_files import CLIENTS, python_files
@@ -92,13 +93,14 @@ def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]
     for name, value in done.inputs.environ.items():
         if sources.get(name) == "inherited" or name.startswith(_FOREIGN):
             continue
+        written = shown(value)
         became = _replaced(m, name, value)
         if became is not None:
-            yield became
+            yield replace(became, value=written)
         elif name in reads:
-            yield from _warned(evaluator, done, name, value)
+            yield from _warned(evaluator, done, name, written)
         elif not mentioned(evaluator.tree, name):
-            yield Ignored("variable", name, value, "unread")
+            yield Ignored("variable", name, written, "unread")
 
 
 def _replaced(m: Machine, name: str, value: str) -> Ignored | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathtrace.tracer.configs.find import cache_folder, find_config
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.launch.open_text import is_open, shown
 
 if TYPE_CHECKING:
     from pathtrace.tracer.check import CheckRequest
@@ -49,11 +50,15 @@ class LaunchFiles:
             found = find_config(path, revision, override, self.environ)
             if found is not None:
                 self.read.add(str(found.path))
-            else:
+            elif not is_open(path):
                 self.read.update(self._places(path, revision))
             data = self.plain.get(path) if found is None else dict(found.data)
             known = self._found[path, revision] = ("draft" if is_draft else "hf", data)
         return known
+
+    def open_path(self, text: str) -> str | None:
+        """The model or draft path of the launch that is not stated in full and was written like this."""
+        return next((path for path in (self.model, self.draft) if path and is_open(path) and shown(path) == text), None)
 
     def _places(self, path: str, revision: str | None) -> tuple[str, ...]:
         """Where a config.json of this model would appear: its folder, or the Hugging Face cache."""

@@ -62,7 +62,7 @@ class Machine(Forks):
         facts: facts about the machine (``sm``, ``gpus``, ``pkg.NAME`` ...); see the assumptions table.
     """
 
-    def __init__(self, sources: Sources, environ: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+    def __init__(self, sources: Sources, environ: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         super().__init__()
         self.sources = sources
         self.facts = dict(facts)
@@ -371,7 +371,7 @@ class Machine(Forks):
         with NUMBERING.signed(-1), self.aside(pc=True, trail=[], parted=inf):
             yield
 
-    def reset(self, environ: Mapping[str, str]) -> bool:
+    def reset(self, environ: Mapping[str, Any]) -> bool:
         """Make ready for another launch with the modules that are loaded.
 
         False where they were loaded under variables that differ now: then a new machine is needed.
@@ -571,7 +571,7 @@ class Machine(Forks):
             return DictV({key: self.lower(item) for key, item in value.items()})
         if isinstance(value, (set, frozenset)):
             return SetV(dict.fromkeys(value, True), isinstance(value, frozenset))
-        if operators.plain(value) or isinstance(value, slice):
+        if operators.plain(value) or isinstance(value, (slice, Unknown)):
             return value
         return Unknown(type(value).__name__, frozenset())
 

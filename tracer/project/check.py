@@ -6,21 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathtrace.tracer.answer import Answer
+from pathtrace.tracer.answer import Answer, Site
 from pathtrace.tracer.check import CheckRequest, check
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.launch.environment import merge_environment
 from pathtrace.tracer.launch.parse import parse_launch
-from pathtrace.tracer.project.model import Deployment, Project
+from pathtrace.tracer.project.model import Project
 from pathtrace.tracer.tree.model import Tree
 from pathtrace.tracer.tree.open import open_tree
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A deployment, its tree and its answer."""
+    """A deployment, its tree and its answer.
 
-    deployment: Deployment
+    Attributes:
+        name: what the project or the file calls it.
+        at: where it is written.
+        tree: the tree.
+        answer: what it does there, with what the rules found.
+    """
+
+    name: str
+    at: Site
     tree: Tree
     answer: Answer
 
@@ -50,6 +58,6 @@ def check_project(project: Project, *, cache: bool = True) -> Iterator[Checked]:
                 cache=cache,
                 python=project.python,
             )
-            yield Checked(each, trees[each.sglang], check(request))
+            yield Checked(each.name, Site(each.file, each.line), trees[each.sglang], check(request))
         except BadInput as error:
             raise BadInput(f"deployment {each.name}: {error}", each.file, each.line) from error

@@ -19,6 +19,7 @@ from pathtrace.tracer.eval.values import (
     Native,
     Unknown,
 )
+from pathtrace.tracer.launch.open_text import is_open, shown, waits_for
 
 if TYPE_CHECKING:
     from pathtrace.tracer.eval.machine import Machine
@@ -43,6 +44,15 @@ class _Parser(argparse.ArgumentParser):
 
     def print_help(self, file: Any = None) -> None:
         raise Parsed("help was asked for")
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        if not is_open(arg_string):
+            return super()._get_value(action, arg_string)
+        return Unknown(shown(arg_string), waits_for(arg_string))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if type(value) is not Unknown:
+            super()._check_value(action, value)
 
 
 def _new_parser(m: Machine, args: Args) -> Any:
@@ -188,6 +198,8 @@ def _parse(m: Machine, obj: Instance, args: Args, known: bool) -> Any:
     m.external_state["parser"] = parser
     try:
         found, rest = parser.parse_known_args(words)
+        if any(is_open(word) for word in rest):  # it may be a flag, and its value
+            return Unknown("arguments", frozenset(root for word in rest for root in waits_for(word)))
         if rest and not known:
             raise Parsed("unrecognized arguments: " + " ".join(rest))
     except Parsed as stop:
@@ -324,7 +336,7 @@ def _given(parser: argparse.ArgumentParser, words: list[str], found: Any) -> dic
         text = word
         if "=" not in word and action.nargs != 0 and position + 1 < len(words):
             text = f"{word} {words[position + 1]}"
-        given.setdefault(action.dest, text)
+        given.setdefault(action.dest, shown(text))
     return given
 
 

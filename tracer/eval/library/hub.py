@@ -194,7 +194,7 @@ def _load_each(m: Machine, path: Any, cls: ClassV | None, args: Args) -> Any:
 def load(m: Machine, path: Any, cls: ClassV | None, revision: Any = None) -> Any:
     """The configuration object for a model path at a revision (``cls``: the tree's own configuration class)."""
     finder = m.external_state.get("config_for")
-    text = m.text_of(path)
+    text = m.external_state["open_path"](path.text) if type(path) is Unknown else m.text_of(path)
     if not isinstance(text, str) or finder is None or not (revision is None or isinstance(revision, str)):
         return config_object(m, None, "hf")
     label, data = finder(text, revision)
