@@ -13,32 +13,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from pathtrace import __version__
+from pathtrace.cli_check import check
 from pathtrace.cli_handoff import handoff
 from pathtrace.cli_options import (
-    EXAMPLE,
     LaunchCommand,
     TreesCommand,
     cache_option,
-    change_options,
-    chosen_rules,
     config_options,
-    expected_class,
     facts,
     format_option,
     inherited,
     launch_argument,
-    rule_options,
     shared_options,
     tree_option,
 )
-from pathtrace.cli_rules import checked_project, config, rule, rules, with_findings
+from pathtrace.cli_rules import config, rule, rules
 from pathtrace.tracer.errors import BadInput
 
 if TYPE_CHECKING:
-    from pathtrace.tracer.answer import Answer
+    pass
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -87,12 +82,6 @@ def _abandon_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-# Options that speak of one launch: a project says them of each deployment.
-_OF_A_LAUNCH = (
-    "tree", "env", "env_file", "inherit_env", "assume", "model_config", "draft_config", "expect", "python",
-)  # fmt: skip
-
-
 @click.group(cls=Boundary, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pathtrace")
 def cli() -> None:
@@ -106,101 +95,9 @@ def cli() -> None:
 @tree_option()
 @shared_options
 @config_options
-@click.option("--expect", metavar="CLASS", help="Exit 1 unless this class is the answer.")
-@change_options
-@rule_options
-@format_option("text", "json")
-@cache_option
-@launch_argument
-@click.pass_context
-def check(
-    ctx: click.Context,
-    /,
-    tree: str,
-    python: str | None,
-    env: tuple[str, ...],
-    env_file: Path | None,
-    inherit_env: bool,
-    assume: tuple[str, ...],
-    output_file: str | None,
-    model_config: str | None,
-    draft_config: str | None,
-    expect: str | None,
-    patch: tuple[str, ...],
-    diff: str | None,
-    staged: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    output_format: str,
-    no_cache: bool,
-    launch: tuple[str, ...],
-) -> None:
-    """Say which worker class one launch loads, the chain that leads there, and what would change it.
-
-    LAUNCH is the command as you would type it: `python -m sglang.launch_server ...`, `sglang serve
-    ...`, with variables in front, or flags only. With --patch, --diff or --staged, a changed function
-    that this launch never runs is a finding (rule PT101); `--select ALL` asks for every rule. Without a
-    launch, the deployments of [tool.pathtrace] in pyproject.toml are checked, with every rule.
-    """
-    if not launch:
-        own = [name for name in _OF_A_LAUNCH if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
-        if own:
-            flags = ", ".join(f"--{name.replace('tree', 'sglang').replace('_', '-')}" for name in own)
-            raise click.UsageError(f"there is no launch for {flags}; put it after `--`: {EXAMPLE}", ctx)
-        ctx.exit(checked_project((patch, diff, staged), select, ignore, output_format, output_file, not no_cache))
-    assumed = facts(assume)
-    wanted = expected_class(expect)
-    changed = bool(patch) or diff is not None or staged
-    asked = chosen_rules(select, ignore, changed)
-    from pathtrace.reports.output import report_stream
-    from pathtrace.tracer.check import CheckRequest
-    from pathtrace.tracer.check import check as answer_for
-    from pathtrace.tracer.launch.environment import merge_environment
-    from pathtrace.tracer.launch.parse import parse_launch
-    from pathtrace.tracer.tree.open import open_tree
-
-    parsed = parse_launch(launch)
-    with report_stream(output_file) as stream:
-        opened = open_tree(tree, python=python)
-        answer = answer_for(
-            CheckRequest(
-                tree=opened,
-                python=python,
-                launch=parsed,
-                environment=merge_environment(parsed, env, env_file, inherited(inherit_env)),
-                model_config=model_config,
-                draft_config=draft_config,
-                assume=assumed,
-                expect=wanted,
-                changes=True,
-                shell=None if inherit_env else dict(os.environ),
-                cache=not no_cache,
-            )
-        )
-        if asked:
-            answer = with_findings(answer, asked, opened, (patch, diff, staged) if changed else None)
-        _write_answer(answer, output_format, stream)
-    ctx.exit(answer.exit_code)
-
-
-def _write_answer(answer: Answer, output_format: str, stream: Any) -> None:
-    if output_format == "json":
-        from pathtrace.reports.json_report import write_json
-
-        write_json(answer, stream)
-        return
-    from pathtrace.reports.text_report import render_text
-
-    render_text(answer, stream)
-
-
-@cli.command(cls=LaunchCommand, options_metavar="[OPTIONS]")
-@tree_option()
-@shared_options
-@config_options
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="Most evaluations.")
 @format_option("text", "json", "markdown")
-@launch_argument
+@launch_argument()
 def table(
     tree: str,
     python: str | None,
@@ -307,7 +204,7 @@ def sweep(
     ctx.exit(worst)
 
 
-for each in (handoff, rule, rules, config):
+for each in (check, handoff, rule, rules, config):
     cli.add_command(each)
 
 

@@ -30,7 +30,7 @@ from pathtrace.cli_options import (
 )
 @format_option("text", "json", "dot", "mermaid")
 @cache_option
-@launch_argument
+@launch_argument()
 @click.pass_context
 def handoff(
     ctx: click.Context,

@@ -28,6 +28,15 @@ class LaunchCommand(click.Command):
         """Parse pathtrace's own options and keep the launch as it was written."""
         separated = "--" in args
         own = args[: args.index("--")] if separated else list(args)
+        stray = self.own_words(ctx, own, separated)
+        if stray and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"{stray[0]!r} is no option of pathtrace; the launch goes after `--`: {EXAMPLE}", ctx
+            )
+        return super().parse_args(ctx, args)
+
+    def own_words(self, ctx: click.Context, own: list[str], separated: bool) -> list[str]:
+        """The words before ``--`` that are neither options nor their values."""
         try:
             parsed, _, _ = self.make_parser(ctx).parse_args(list(own))
         except click.NoSuchOption as error:
@@ -35,11 +44,26 @@ class LaunchCommand(click.Command):
                 raise
             raise click.UsageError(f"{error.message} Options of the server go after `--`: {EXAMPLE}", ctx) from error
         stray = parsed.get("launch")
-        if isinstance(stray, tuple | list) and stray and not ctx.resilient_parsing:
-            raise click.UsageError(
-                f"{stray[0]!r} is no option of pathtrace; the launch goes after `--`: {EXAMPLE}", ctx
-            )
-        return super().parse_args(ctx, args)
+        return list(stray) if isinstance(stray, tuple | list) else []
+
+
+class CheckCommand(LaunchCommand):
+    """A command that takes files before ``--``, or a launch after it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Tell the files from the launch."""
+        separated = "--" in args
+        own = args[: args.index("--")] if separated else list(args)
+        stray = self.own_words(ctx, own, separated)
+        rest = click.Command.parse_args(self, ctx, args)
+        words = ctx.params.get("launch", ())
+        ctx.params["files"], ctx.params["launch"] = words[: len(stray)], words[len(stray) :]
+        if stray and separated and not ctx.resilient_parsing:
+            raise click.UsageError(f"{stray[0]!r} is no option of pathtrace; give files, or a launch after `--`", ctx)
+        missing = [each for each in stray if not os.path.lexists(each)]
+        if missing and not ctx.resilient_parsing:
+            raise click.UsageError(f"there is no file {missing[0]!r}; a launch goes after `--`: {EXAMPLE}", ctx)
+        return rest
 
 
 class TreesCommand(click.Command):
@@ -58,9 +82,9 @@ class TreesCommand(click.Command):
         return super().parse_args(ctx, spelled)
 
 
-def launch_argument(function: Function) -> Function:
+def launch_argument(metavar: str = "-- LAUNCH...") -> Callable[[Function], Function]:
     """The words after ``--``."""
-    return click.argument("launch", nargs=-1, type=click.UNPROCESSED, metavar="-- LAUNCH...")(function)
+    return click.argument("launch", nargs=-1, type=click.UNPROCESSED, metavar=metavar)
 
 
 def tree_option(*, several: bool = False) -> Callable[[Function], Function]:
@@ -114,6 +138,11 @@ def rule_options(function: Function) -> Function:
     options = (
         click.option("--select", metavar="RULES", multiple=True, help="Rules: PT101, PT1, a name, ALL; repeatable."),
         click.option("--ignore", metavar="RULES", multiple=True, help="Rules to leave out."),
+        click.option("--baseline", metavar="FILE", help="Let the findings in FILE pass."),
+        click.option("--update-baseline", is_flag=True, help="Write what is found now to the baseline."),
+        click.option(
+            "--threshold", metavar="N", type=click.IntRange(0), help="Batch size above which speculation is to be off."
+        ),
     )
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), function)
 

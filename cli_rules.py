@@ -2,52 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from pathtrace.cli_options import chosen_rules
-
 if TYPE_CHECKING:
-    from pathtrace.tracer.answer import Answer
-
-
-def checked_project(
-    change: tuple[tuple[str, ...], str | None, bool],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    output_format: str,
-    output_file: str | None,
-    cache: bool,
-) -> int:
-    """Check the deployments that the project here lists; the worst exit code of them."""
-    from pathtrace.reports.output import report_stream
-    from pathtrace.reports.project_report import render_project
-    from pathtrace.rules.deployments import with_findings as judged_deployments
-    from pathtrace.tracer.project.check import check_project
-    from pathtrace.tracer.project.find import find_project
-
-    project = find_project(Path.cwd())
-    rules = chosen_rules(select or project.select, (*project.ignore, *ignore), True)
-    with report_stream(output_file) as stream:
-        checked = list(judged_deployments(list(check_project(project, cache=cache)), rules, *change))
-        render_project(checked, output_format, stream)
-    return max(each.answer.exit_code for each in checked)
-
-
-def with_findings(
-    answer: Answer, rules: Sequence[Any], tree: Any, change: tuple[tuple[str, ...], str | None, bool] | None
-) -> Answer:
-    from dataclasses import replace
-
-    from pathtrace.rules.registry import findings
-    from pathtrace.rules.subject import subject_of
-    from pathtrace.tracer.change.given import given_change, judged
-
-    changes = () if change is None else judged(tree, given_change(tree, *change), answer)
-    return replace(answer, findings=findings(rules, subject_of(tree, answer, changes, rules)))
+    pass
 
 
 @click.command()

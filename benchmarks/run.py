@@ -14,18 +14,21 @@ import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from pathtrace.benchmarks.changed_file import Repository
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFORMANCE = ROOT / "tests" / "conformance"
 BEGIN, END = "<!-- benchmark -->", "<!-- /benchmark -->"
 RELEASES = ("0.5.9", "0.5.23")
 COLD_GOALS = {"0.5.9": 1.5, "0.5.23": 2.5}
-WARM_GOAL_S, SWEEP_GOAL, MEMORY_GOAL_MB = 0.3, 10.0, 400.0
+WARM_GOAL_S, HOOK_GOAL_S, SWEEP_GOAL, MEMORY_GOAL_MB = 0.3, 0.4, 10.0, 400.0
 
 MACHINE_FACTS = ("--assume", "sm=90", "--assume", "gpus=8", "--assume", "gpu_memory_mib=81559")
 CONFIGS = (
@@ -72,14 +75,14 @@ class Row:
     goal: str = ""
 
 
-def run(command: Sequence[str], timeout: float, good: Iterable[int] = (0, 1)) -> Timed:
-    """Run a command and measure it.
+def run(command: Sequence[str], timeout: float, good: Iterable[int] = (0, 1), folder: Path | None = None) -> Timed:
+    """Run a command, in this folder or another, and measure it.
 
     Raises:
         Failed: it ended otherwise than with one of the ``good`` codes, or not in time.
     """
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder)
     assert process.stdout is not None
     alarm = threading.Timer(timeout, process.kill)
     alarm.start()
@@ -120,9 +123,9 @@ class Benchmark:
         self.timeout = timeout
         self.memory_mb = 0.0
 
-    def measured(self, command: Sequence[str]) -> list[float]:
+    def measured(self, command: Sequence[str], folder: Path | None = None) -> list[float]:
         """Wall seconds of each repetition."""
-        found = [run(command, self.timeout) for _ in range(self.repeat)]
+        found = [run(command, self.timeout, folder=folder) for _ in range(self.repeat)]
         self.memory_mb = max(self.memory_mb, *(each.memory_mb for each in found))
         return [each.seconds for each in found]
 
@@ -145,6 +148,22 @@ class Benchmark:
             return Row(what, summary(self.measured(command)), goal)
         except Failed as error:
             return Row(what, str(error), goal)
+
+    def hook(self, release: str) -> Iterator[Row]:
+        """The commit hook on one changed file, once the answer and the tree's outlines are kept."""
+        from pathtrace.tracer.tree.open import open_tree
+
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = Path(open_tree(release).info.path)
+            repository = Repository(Path(folder), wheel, (CONFIGS[1], CONFIGS[3]), LAUNCH)
+            for change, file in repository.changes():
+                what, goal = f"commit hook, {change} changed", f"≤ {HOOK_GOAL_S} s"
+                command = pathtrace("check", "--select", "PT101", file)
+                try:
+                    run(command, self.timeout, folder=repository.folder)
+                    yield Row(what, summary(self.measured(command, repository.folder)), goal)
+                except Failed as error:
+                    yield Row(what, str(error), goal)
 
     def sweep(self, release: str) -> Row:
         """Launches a second on one core, after the first."""
@@ -188,6 +207,7 @@ class Benchmark:
         """The whole table."""
         rows = [self.cold(release) for release in RELEASES]
         rows += [self.warm(release) for release in RELEASES]
+        rows += self.hook(RELEASES[0])
         rows.append(self.sweep(RELEASES[0]))
         memory = f"{self.memory_mb:.0f} MB" if self.memory_mb else "not measured"
         rows.append(Row("peak memory of all of these", memory, f"< {MEMORY_GOAL_MB:.0f} MB"))

@@ -17,6 +17,7 @@ from pathtrace.tracer.answer import (
     Change,
     Condition,
     Decision,
+    Finding,
     Ignored,
     Origin,
     Place,
@@ -69,9 +70,7 @@ def to_json(answer: Answer, *, changes: bool = True) -> Json:
     report["expect"] = None if expect is None else {"wanted": expect.wanted, "met": expect.met}
     tree = answer.tree
     report["tree"] = {"given": tree.given, "kind": tree.kind, "path": tree.path, "version": tree.version}
-    report["findings"] = [
-        {"code": each.code, "message": each.message, **_place(each.place)} for each in answer.findings
-    ]
+    report["findings"] = [_finding(each) for each in answer.findings]
     report["notes"] = list(answer.notes)
     return report
 
@@ -80,6 +79,18 @@ def write_json(answer: Answer, stream: TextIO) -> None:
     """Write the answer as indented JSON. ASCII only, so that every terminal and file takes it."""
     json.dump(to_json(answer), stream, indent=2, allow_nan=False)
     stream.write("\n")
+
+
+def _finding(finding: Finding) -> Json:
+    at = finding.at
+    site = None if at is None else {"file": at.file, "line": at.line, "column": at.column}
+    return {
+        "code": finding.code,
+        "message": finding.message,
+        **_place(finding.place),
+        "input": finding.input,
+        "at": site,
+    }
 
 
 def _place(place: Place | None) -> Json:

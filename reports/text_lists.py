@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pathtrace.reports.document import Line, Piece, line, printable, shortened
+from pathtrace.reports.locations import shown_path, site_text
 from pathtrace.reports.phrases import place_text, refusal_place, refusal_text
 from pathtrace.tracer.answer import (
     Assumption,
@@ -24,9 +27,11 @@ def findings_block(findings: tuple[Finding, ...]) -> list[Line]:
         return []
     lines = [line(Piece(f"Findings ({len(findings)})", "head"))]
     for each in findings:
-        place = [] if each.place is None else [Piece(f"  {place_text(each.place)}", "place")]
-        message = printable(each.message)
-        lines.append(line(Piece(printable(each.code), "bad"), f"  {message}", *place, indent=2))
+        places = [] if each.at is None else [site_text(replace(each.at, file=shown_path(each.at.file)))]
+        if each.place is not None and not (each.at is not None and each.at.file.endswith(each.place.file)):
+            places.append(place_text(each.place))
+        shown = [Piece(f"  {place}", "place") for place in places]
+        lines.append(line(Piece(printable(each.code), "bad"), f"  {printable(each.message)}", *shown, indent=2))
     return lines
 
 

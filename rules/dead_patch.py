@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from pathtrace.rules.examples import V1, V2, launch
 from pathtrace.rules.model import Rule, Subject
-from pathtrace.tracer.answer import Finding, Place
+from pathtrace.tracer.answer import Finding, Place, Site
 from pathtrace.tracer.change.judge import JudgedChange, Twin
 
 
@@ -53,13 +54,20 @@ class DeadPatch(Rule):
         """One finding for each changed function that is never run."""
         for change in subject.changes:
             if not change.runs:
-                text = f"{change.name} is changed, and this launch never runs it: {_loads(subject)}"
+                text = f"{change.name} is changed, and this launch never runs it: {loads(subject)}"
                 if change.twin is not None:
                     text += f". What runs is {change.twin.name}, {change.twin.file}:{change.twin.line}"
-                yield Finding(self.code, text, Place(change.file, change.line, ""))
+                yield Finding(self.code, text, Place(change.file, change.line, ""), at=_site(subject, change))
 
 
-def _loads(subject: Subject) -> str:
+def _site(subject: Subject, change: JudgedChange) -> Site | None:
+    """The changed line, where the tree is a folder that someone edits."""
+    tree = subject.answer.tree
+    return Site(os.path.join(tree.path, change.file), change.line) if tree.kind in ("directory", "installed") else None
+
+
+def loads(subject: Subject) -> str:
+    """What a launch loads, as the end of a sentence about it."""
     answer = subject.answer
     if answer.worker is not None:
         return f"it loads {answer.worker.cls}"

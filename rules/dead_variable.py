@@ -37,4 +37,6 @@ class DeadVariable(Rule):
         for each in subject.answer.ignored:
             if each.kind == "variable" and each.why in ("unread", "warned"):
                 what = "does not read it" if each.why == "unread" else "reads it only to warn"
-                yield Finding(self.code, f"{each.name}={each.value} is set, and this tree {what}", each.place)
+                yield Finding(
+                    self.code, f"{each.name}={each.value} is set, and this tree {what}", each.place, each.name
+                )

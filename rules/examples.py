@@ -13,7 +13,9 @@ V1 = "sglang/srt/speculative/eagle_worker.py"
 V2 = "sglang/srt/speculative/eagle_worker_v2.py"
 ARGS = "sglang/srt/server_args.py"
 SCHEDULER = "sglang/srt/managers/scheduler.py"
-_OF_THE_WORKER = ("mismatches", "unmet_reader")
+_OF_THE_SUBJECT = (
+    "mismatches", "unmet_reader", "missing", "limit_set_at", "threshold", "hooks", "comments", "asked",
+)  # fmt: skip
 
 LOADS_V1 = Answer(
     outcome="worker",
@@ -24,9 +26,9 @@ LOADS_V1 = Answer(
 
 
 def launch(*changes: JudgedChange, **fields: Any) -> Subject:
-    """A launch that loads EAGLEWorker, with other fields of its answer or of what is known of the worker."""
-    worker = {name: fields.pop(name) for name in _OF_THE_WORKER if name in fields}
-    return Subject(replace(LOADS_V1, **fields), changes, **worker)
+    """A launch that loads EAGLEWorker, with other fields of its answer or of what else is known of it."""
+    known = {name: fields.pop(name) for name in _OF_THE_SUBJECT if name in fields}
+    return Subject(replace(LOADS_V1, **fields), changes, **known)
 
 
 def ignored(**fields: Any) -> Ignored:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathtrace.tracer.answer import Answer, Finding
+from pathtrace.rules.suppressions import Suppression
+from pathtrace.tracer.answer import Answer, Finding, Place
+from pathtrace.tracer.change.hook_model import JudgedHook
 from pathtrace.tracer.change.judge import JudgedChange
+from pathtrace.tracer.handoff.missing import MissingHandoff
 from pathtrace.tracer.handoff.model import Consumer
 from pathtrace.tracer.handoff.signature import Mismatch
 
@@ -25,12 +28,24 @@ class Subject:
         changes: functions that are changed, each judged for this launch.
         mismatches: keywords that the scheduler gives the worker and that it does not take.
         unmet_reader: the statement of the overlap loop that reads what the worker never sets, if there is one.
+        missing: ways out of the worker's step without what the overlap loop uses.
+        limit_set_at: the line of the tree that sets max_running_requests where the launch does not.
+        threshold: the batch size above which speculation is to be off, if the deployment has one.
+        hooks: what the project's hooks name, each judged for this launch.
+        comments: suppressions, each with the codes that let nothing pass.
+        asked: codes of the rules that are asked for.
     """
 
     answer: Answer
     changes: tuple[JudgedChange, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     unmet_reader: Consumer | None = None
+    missing: tuple[MissingHandoff, ...] = ()
+    limit_set_at: Place | None = None
+    threshold: int | None = None
+    hooks: tuple[JudgedHook, ...] = ()
+    comments: tuple[Suppression, ...] = ()
+    asked: frozenset[str] = frozenset()
 
 
 class Rule(ABC):

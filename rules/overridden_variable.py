@@ -38,4 +38,4 @@ class OverriddenVariable(Rule):
         for each in subject.answer.ignored:
             if each.kind == "variable" and each.why == "overwritten":
                 text = f"{each.name}={each.value} is set, and the tree sets it to {each.became}"
-                yield Finding(self.code, text, each.place)
+                yield Finding(self.code, text, each.place, each.name)

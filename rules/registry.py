@@ -7,12 +7,18 @@ from collections.abc import Iterable, Sequence
 from pathtrace.rules.call_signature import CallSignatureMismatch
 from pathtrace.rules.dead_patch import DeadPatch
 from pathtrace.rules.dead_variable import DeadVariable
+from pathtrace.rules.hook_on_wrong_class import HookOnWrongClass
 from pathtrace.rules.launch_refused import LaunchRefused
 from pathtrace.rules.loop_mismatch import WorkerLoopMismatch
+from pathtrace.rules.missing_handoff import StepWithoutHandoff
 from pathtrace.rules.model import Rule, Subject
+from pathtrace.rules.native_switch_ignored import NativeSwitchIgnored
 from pathtrace.rules.overridden_variable import OverriddenVariable
 from pathtrace.rules.rewritten_argument import SilentlyRewrittenArgument
+from pathtrace.rules.threshold_never_reached import ThresholdNeverReached
 from pathtrace.rules.unexpected_worker import UnexpectedWorker
+from pathtrace.rules.unimportable_worker import UnimportableWorker
+from pathtrace.rules.unused_suppression import UnusedSuppression
 from pathtrace.rules.worker_undecided import WorkerUndecided
 from pathtrace.tracer.answer import Finding
 from pathtrace.tracer.errors import BadInput
@@ -26,7 +32,13 @@ RULES: tuple[type[Rule], ...] = (
     WorkerLoopMismatch,
     UnexpectedWorker,
     WorkerUndecided,
+    StepWithoutHandoff,
     CallSignatureMismatch,
+    UnimportableWorker,
+    ThresholdNeverReached,
+    NativeSwitchIgnored,
+    HookOnWrongClass,
+    UnusedSuppression,
 )
 ALL = "ALL"
 

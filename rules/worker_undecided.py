@@ -33,6 +33,15 @@ class WorkerUndecided(Rule):
             launch(outcome="undecided", worker=None, event_loop=None, alternatives=(Alternative(_NEEDS, "none"),)),
             "which worker this launch loads is not decided; give --model-config FILE",
         ),
+        (
+            launch(
+                outcome="undecided",
+                worker=None,
+                event_loop=None,
+                alternatives=(Alternative(Condition("$EXTRA may hold any flags"), "undecided"),),
+            ),
+            "which worker this launch loads is not decided: $EXTRA may hold any flags",
+        ),
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
@@ -40,5 +49,10 @@ class WorkerUndecided(Rule):
         answer = subject.answer
         if answer.outcome == "undecided":
             supplies = dict.fromkeys(supply for each in answer.alternatives for supply in each.when.supply)
-            need = f"; give {', '.join(supplies)}" if supplies else ""
+            need = f"; give {', '.join(supplies)}" if supplies else "".join(map(_reason, answer.alternatives[:1]))
             yield Finding(self.code, f"which worker this launch loads is not decided{need}")
+
+
+def _reason(only: Alternative) -> str:
+    """Why nothing at all is known of a launch, where that is so."""
+    return f": {only.when.text}" if only.outcome == "undecided" and only.when.text else ""

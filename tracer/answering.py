@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from pathtrace.tracer.answer import Answer, Assumption, Expect, LogLine, Place, 
 from pathtrace.tracer.chain import Slice
 from pathtrace.tracer.changes import candidates, search
 from pathtrace.tracer.check import CheckRequest
+from pathtrace.tracer.dependencies import Dependencies
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import ABSENT, Instance
@@ -45,6 +45,7 @@ def evaluator_for(request: CheckRequest) -> Evaluator:
     return Evaluator(tree, parse_facts(request.assume), LaunchFiles(request))
 
 
+WORKERS = "sglang/srt/speculative/"
 _KEPT: dict[Any, Evaluator] = {}
 _MOST_KEPT = 4
 
@@ -87,12 +88,18 @@ def _open_names(launch: Launch) -> tuple[str, ...]:
     return tuple(match[1] for _text, match in found if match is not None)
 
 
-def answer(request: CheckRequest) -> tuple[Answer, tuple[Mapping[str, bytes | None], set[str]]]:
-    """The answer, and the files it was made from: of the tree, and others."""
+def answer(request: CheckRequest) -> tuple[Answer, Dependencies]:
+    """The answer, and the files it was made from."""
     evaluator = kept_evaluator(request)
     done = evaluator.evaluate(inputs_of(request))
     made = describe(request, evaluator, done)
-    return made, (evaluator.sources.probes, evaluator.files.read)
+    sources, entered = evaluator.sources, evaluator.entered
+    unentered = {
+        path: frozenset(sources.asked.get(path, set())) | request.environment.values.keys()
+        for path, data in sources.probes.items()
+        if data is not None and path.startswith(WORKERS) and path not in entered
+    }
+    return made, Dependencies(sources.probes, frozenset(evaluator.files.read), unentered)
 
 
 def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> Answer:

@@ -12,7 +12,6 @@ import io
 import os
 import pickle
 import tempfile
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,10 @@ from pathtrace.tracer.tree.interpreter import package_folders
 
 if TYPE_CHECKING:
     from pathtrace.tracer.check import CheckRequest
+    from pathtrace.tracer.dependencies import Dependencies
     from pathtrace.tracer.tree.model import Tree
 
-FORMAT = 1
+FORMAT = 2
 
 
 def folder() -> Path:
@@ -89,19 +89,24 @@ def load_answer(request: CheckRequest) -> Answer | None:
         body, check = data[:-16], data[-16:]
         if hashlib.blake2b(body, digest_size=16).digest() != check:
             return None
-        answer, tree_files, other_files = _Reader(io.BytesIO(body)).load()
+        answer, tree_files, other_files, skeletons = _Reader(io.BytesIO(body)).load()
     except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, IndexError, TypeError):
         return None
-    if not isinstance(answer, Answer) or not _unchanged(request.tree, tree_files, other_files):
+    if not isinstance(answer, Answer):
         return None
-    return answer
+    if any(digest(read_file(path)) != kept for path, kept in other_files.items()):
+        return None
+    changed = [path for path, kept in tree_files.items() if digest(request.tree.read(path)) != kept]
+    return answer if all(_same_skeleton(request.tree, path, skeletons.get(path)) for path in changed) else None
 
 
-def _unchanged(tree: Tree, tree_files: Mapping[str, str], other_files: Mapping[str, str]) -> bool:
-    for path, kept in other_files.items():
-        if digest(read_file(path)) != kept:
-            return False
-    return all(digest(tree.read(path)) == kept for path, kept in tree_files.items())
+def _same_skeleton(tree: Tree, path: str, kept: tuple[str, tuple[int, ...], tuple[str, ...]] | None) -> bool:
+    if kept is None:
+        return False
+    from pathtrace.tracer.dependencies import Shown, skeleton
+
+    before, lines, names = kept
+    return skeleton(tree.read(path), Shown(lines, names)) == before
 
 
 def read_file(path: str) -> bytes | None:
@@ -112,15 +117,21 @@ def read_file(path: str) -> bytes | None:
         return None
 
 
-def store_answer(
-    request: CheckRequest, answer: Answer, dependencies: tuple[Mapping[str, bytes | None], Iterable[str]]
-) -> None:
+def store_answer(request: CheckRequest, answer: Answer, dependencies: Dependencies) -> None:
     """Keep an answer; a cache that cannot be written is no error."""
-    tree_files, other_files = dependencies
+    from pathtrace.tracer.dependencies import Shown, shown_lines, skeleton
+
+    skeletons = {}
+    for path, names in dependencies.unentered.items():
+        shown = Shown(shown_lines(answer, path), tuple(sorted(names)))
+        made = skeleton(dependencies.tree_files[path], shown)
+        if made is not None:
+            skeletons[path] = (made, shown.lines, shown.names)
     entry = (
         answer,
-        {path: digest(data) for path, data in tree_files.items()},
-        {path: digest(read_file(path)) for path in other_files},
+        {path: digest(data) for path, data in dependencies.tree_files.items()},
+        {path: digest(read_file(path)) for path in dependencies.other_files},
+        skeletons,
     )
     body = pickle.dumps(entry)
     try:

@@ -59,6 +59,7 @@ class Evaluator:
         tree: the tree.
         facts: facts about the machine.
         files: the files that the launch names.
+        entered: files of the tree of which a function has run, in any evaluation.
     """
 
     tree: Tree
@@ -66,6 +67,7 @@ class Evaluator:
     files: LaunchFiles
     sources: Sources = field(init=False)
     count: int = 0
+    entered: set[str] = field(default_factory=set)
     _machine: Machine | None = None
 
     def __post_init__(self) -> None:
@@ -79,6 +81,7 @@ class Evaluator:
         environ = variables_of(inputs.environ)
         if machine is None or not machine.reset(environ):
             machine = self._machine = Machine(self.sources, environ, self.facts)
+            machine.entered = self.entered
         machine.present |= {value.text for value in environ.values() if type(value) is Unknown}
         machine.present |= {
             shown(part) for word in inputs.argv for part in (word, word.partition("=")[2]) if is_open(part)

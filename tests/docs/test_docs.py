@@ -21,7 +21,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # Folders of one machine. /tmp, /dev, /proc and the like are everyone's.
 OF_ONE_MACHINE = re.compile(r"(?<![\w.~*}/:-])/(?:home|root|Users|work|opt|mnt|srv|private)/[\w.]")
 # Made-up paths that tests hand to the program are no places.
-MADE_UP = ("tests/launch/", "tests/configs/", "tests/tree/", "tests/cli/", "tests/reports/")
+MADE_UP = ("tests/manifests/", "tests/launch/", "tests/configs/", "tests/tree/", "tests/cli/", "tests/reports/")
 
 
 def named(path: Path) -> str:

@@ -12,7 +12,12 @@ import pathtrace
 from pathtrace.tests.packaging.shipped import ROOT, sources
 
 # Import name -> name on the package index, where they differ.
-DISTRIBUTIONS = {"ruamel": "ruamel.yaml", "yaml": "pyyaml"}
+DISTRIBUTIONS = {
+    "ruamel": "ruamel.yaml",
+    "tree_sitter": "tree-sitter",
+    "tree_sitter_bash": "tree-sitter-bash",
+    "yaml": "pyyaml",
+}
 
 
 def setup() -> configparser.ConfigParser:

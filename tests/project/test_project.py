@@ -19,7 +19,7 @@ from pathtrace.tracer.project.find import find_project
 MODELS = Path(__file__).parent.parent / "conformance" / "models"
 EAGLE3 = (
     "--model-path m --speculative-draft-model-path d --speculative-algorithm EAGLE3 --speculative-num-steps 3 "
-    "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
+    "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4 --max-running-requests 64"
 )
 TOML = f"""
 [tool.pathtrace]

@@ -54,7 +54,10 @@ def found(tree: str, *words: str, launch: tuple[str, ...] = EAGLE3 + TOKENS) -> 
             (*EAGLE3[:-1], "4", "--speculative-num-draft-tokens", "8"), "PT104", "only supports topk = 1",
         ),
         # 0.5.9, server_args.py:2450: with a topk of 1 the draft tokens are the steps and one more.
-        ("0.5.9", (), (*EAGLE3, "--speculative-num-draft-tokens", "8"), "PT105", "8 is given, and the server takes 4"),
+        (
+            "0.5.9", (), (*EAGLE3, "--max-running-requests", "16", "--speculative-num-draft-tokens", "8"), "PT105",
+            "8 is given, and the server takes 4",
+        ),
         # 0.5.5, scheduler.py:2008 reads next_draft_input in the overlap loop; standalone_worker.py never sets it.
         (
             "0.5.5", ("--env", "SGLANG_ENABLE_SPEC_V2=1", "--draft-config", LLAMA),

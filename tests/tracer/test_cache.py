@@ -121,6 +121,51 @@ def test_a_changed_decision_is_the_new_answer_and_changing_back_the_old(
     assert question(folder) == first
 
 
+WORKER = "speculative/eagle_worker.py"
+VERIFY = "    def verify(self, batch: ScheduleBatch, spec_info: EagleVerifyInput):\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (VERIFY, VERIFY + "        return None\n"),
+        (VERIFY, VERIFY.rstrip() + "  # slow\n"),
+        (
+            "def load_token_map(token_map_path: str) -> List[int]:\n",
+            "\n\ndef load_token_map(token_map_path: str) -> List[int]:\n",
+        ),
+    ],
+)
+def test_an_edit_inside_the_workers_steps_leaves_the_answer(
+    before: str, after: str, kept: Path, folder: Path, made: list[Answer]
+) -> None:
+    first = question(folder)
+    edit(folder, WORKER, lambda text: text.replace(before, after, 1))
+    assert question(folder) == first
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("class EAGLEWorker(TpModelWorker):\n", "\nclass EAGLEWorker(TpModelWorker):\n"),  # another line
+        ("class EAGLEWorker(TpModelWorker):\n", "class EAGLEWorker(TpModelWorker, object):\n"),
+        (VERIFY, VERIFY.replace("spec_info: EagleVerifyInput", "spec_info: EagleVerifyInput = LATER")),
+        (VERIFY, "    @unheard_of\n" + VERIFY),
+        ("logger = logging.getLogger(__name__)\n", "logger = logging.getLogger(__name__)\nEAGLEWorker = None\n"),
+        (VERIFY, VERIFY + '        os.environ["SGLANG_SOME_SWITCH"]\n'),  # a variable of the launch
+        (VERIFY, VERIFY + "        return (\n"),  # no Python any more
+    ],
+)
+def test_any_other_edit_of_the_workers_file_counts(
+    before: str, after: str, kept: Path, folder: Path, made: list[Answer]
+) -> None:
+    question(folder, env={"SGLANG_SOME_SWITCH": "1"})
+    edit(folder, WORKER, lambda text: text.replace(before, after, 1))
+    question(folder, env={"SGLANG_SOME_SWITCH": "1"})
+    assert len(made) == 2
+
+
 def test_a_file_that_appears_counts(kept: Path, folder: Path, made: list[Answer]) -> None:
     """A package beside a module of the same name hides the module."""
     question(folder)

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pathtrace.tracer.change.patch import PatchedFile
-from pathtrace.tracer.change.reach import Place, Reach
-from pathtrace.tracer.handoff.definitions import Definition
-from pathtrace.tracer.handoff.find import WORKERS
+from pathtrace.tracer.change.reach import WORKERS, Place, Reach, Reached
 from pathtrace.tracer.handoff.statements import SourceFunction, functions_of
 from pathtrace.tracer.tree.model import Tree
 
@@ -62,6 +60,7 @@ def judge(tree: Tree, files: Iterable[PatchedFile], workers: Iterable[tuple[str,
             dead = place not in own and place in reach.of_others and place not in reach.of_server
             twin = _twin(function, own) if dead else None
             found.append(JudgedChange(function.name, file.path, line, not dead, twin))
+    reach.outlines.save()
     return tuple(found)
 
 
@@ -78,16 +77,16 @@ def _functions(tree: Tree, file: PatchedFile) -> Iterator[tuple[SourceFunction, 
             yield function, inside[0]
 
 
-def _twin(function: SourceFunction, own: dict[Place, Definition]) -> Twin | None:
+def _twin(function: SourceFunction, own: dict[Place, Reached]) -> Twin | None:
     """A function of the same name that the loaded worker has; one in a class for one in a class."""
     alike = [
-        definition
-        for definition in own.values()
-        if definition.node.name == function.node.name
-        and not isinstance(definition.node, ast.ClassDef)
-        and (definition.owner is None) is ("." not in function.name)
+        reached
+        for reached in own.values()
+        if reached.name == function.node.name
+        and not reached.is_class
+        and (reached.owner is None) is ("." not in function.name)
     ]
     if not alike:
         return None
-    first = min(alike, key=lambda each: ("Worker" not in each.name, each.file, each.node.lineno))
-    return Twin(first.name, first.file, first.node.lineno)
+    first = min(alike, key=lambda each: ("Worker" not in each.full_name, each.file, each.line))
+    return Twin(first.full_name, first.file, first.line)

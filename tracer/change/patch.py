@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -47,18 +48,22 @@ def read_patch(path: str, tree: Tree) -> tuple[PatchedFile, ...]:
     return parse_patch(data, path, tree)
 
 
-def git_patch(folder: str, arguments: tuple[str, ...], tree: Tree) -> tuple[PatchedFile, ...]:
+def git_patch(
+    folder: str, arguments: tuple[str, ...], tree: Tree, files: tuple[str, ...] = (".",)
+) -> tuple[PatchedFile, ...]:
     """What ``git diff`` says of the tree's own working copy.
 
     Args:
         folder: a folder of the repository.
         arguments: of ``git diff``: a revision, or ``--cached``.
         tree: the working copy.
+        files: what the diff is limited to.
 
     Raises:
         BadInput: the folder is in no repository, or git refuses.
     """
-    command = ("diff", "--no-color", "--no-ext-diff", "--relative", *arguments, "--", ".")
+    limited = (each if each == "." else f":(literal){os.path.abspath(each)}" for each in files)
+    command = ("diff", "--no-color", "--no-ext-diff", "--relative", *arguments, "--", *limited)
     said, error = run_git(folder, *command)
     if said is None:
         raise BadInput(f"git gives no diff: {error}", folder)

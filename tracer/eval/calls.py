@@ -101,6 +101,7 @@ def call(m: Machine, function: Any, args: Args) -> Any:
 
 def call_function(m: Machine, function: FunctionV, args: Args) -> Any:
     """Run a function of the tree."""
+    m.entered.add(function.file)
     model = m.models.get((function.module.name, function.qualname))
     if model is not None:
         return model(m, function, args)

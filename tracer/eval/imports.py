@@ -92,7 +92,7 @@ def check_names(m: Machine, module: ModuleV) -> None:
     module's text is looked for properly.
     """
     for value in list(module.slots.values()):
-        if type(value) is LazyName and not m.sources.mentioned(value.module)[value.name]:
+        if type(value) is LazyName and not m.sources.mentions(value.module, value.name):
             imported(m, value.module, value.name)
 
 

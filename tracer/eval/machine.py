@@ -67,6 +67,7 @@ class Machine(Forks):
         self.sources = sources
         self.facts = dict(facts)
         self.facts_used: set[str] = set()
+        self.entered: set[str] = set()  # files of which a function has run
         self.modules: dict[str, ModuleV] = {}
         self.present = {
             "version.cuda",
@@ -458,7 +459,7 @@ class Machine(Forks):
 
     def mentions(self, env: Env, name: str) -> bool:
         """Whether a module's text mentions an imported name outside the import itself."""
-        return self.sources.mentioned(env.module.name)[name] > 1
+        return self.sources.mentions(env.module.name, name) > 1
 
     def postponed(self, env: Env) -> bool:
         """Whether annotations are kept as text (``from __future__ import annotations``)."""

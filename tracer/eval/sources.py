@@ -36,6 +36,7 @@ class Sources:
         self._found: dict[str, Source | None] = {}
         self._bodies: dict[str, list[ast.stmt] | None] = {}
         self._mentions: dict[str, Counter[str]] = {}
+        self.asked: dict[str, set[str]] = {}
         self._assignments: dict[str, dict[str, list[int]]] = {}
         self._lines: dict[str, list[str]] = {}
         self.namespace_dirs: set[str] = set()
@@ -82,18 +83,16 @@ class Sources:
         self._bodies[name] = body
         return body
 
-    def mentioned(self, name: str) -> Counter[str]:
-        """How often each name (and dotted name) stands in a module's text, comments left out."""
-        found = self._mentions.get(name)
+    def mentions(self, module: str, name: str) -> int:
+        """How often a name (or dotted name) stands in a module's text, comments left out."""
+        source = self.find(module)
+        found = self._mentions.get(module)
         if found is None:
-            source = self.find(name)
             data = (self.read(source.path) if source is not None else None) or b""
-            found = self._mentions[name] = Counter()
-            for word, count in Counter(_WORDS.findall(_COMMENTS.sub(b"", data))).items():
-                parts = word.decode("utf-8", "replace").split(".")
-                for end in range(1, len(parts) + 1):
-                    found[".".join(parts[:end])] += count
-        return found
+            found = self._mentions[module] = mentions_in(data)
+        if source is not None:
+            self.asked.setdefault(source.path, set()).add(name)
+        return found[name]
 
     def assignments(self, path: str) -> dict[str, list[int]]:
         """Lines that may assign ``self.NAME``, by name: where to look, not what is there."""
@@ -113,3 +112,13 @@ class Sources:
             data = self.read(path)
             lines = self._lines[path] = data.decode("utf-8", "replace").split("\n") if data is not None else []
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+
+def mentions_in(data: bytes) -> Counter[str]:
+    """How often each name and dotted name stands in a file, comments left out."""
+    found: Counter[str] = Counter()
+    for word, count in Counter(_WORDS.findall(_COMMENTS.sub(b"", data))).items():
+        parts = word.decode("utf-8", "replace").split(".")
+        for end in range(1, len(parts) + 1):
+            found[".".join(parts[:end])] += count
+    return found

@@ -92,7 +92,7 @@ class Definitions:
         known = self._tables.get(module)
         if known is None:
             known = self._tables[module] = {}
-            for item in _top_level(self.sources.body(module) or []):
+            for item in top_level(self.sources.body(module) or []):
                 known.update(bindings(item, module, self.is_package(module)))
         return known
 
@@ -128,11 +128,7 @@ class Definitions:
         if after is not None:
             places = [index for index, each in enumerate(line) if each.node is after.node]
             line = line[places[0] + 1 :] if places else ()
-        for each in line:
-            for item in each.node.body:
-                if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name == name:
-                    return Definition(item, each.module, each.file, each.node.name)
-        return None
+        return next((found for each in line if (found := own_method(each, name)) is not None), None)
 
     def attribute(self, cls: Definition, name: str) -> tuple[Definition, ast.expr] | None:
         """The class whose methods set ``self.name`` to a call or a parameter, and that value.
@@ -168,6 +164,14 @@ class Definitions:
         return found if found is not None and isinstance(found.node, ast.ClassDef) else None
 
 
+def own_method(cls: Definition, name: str) -> Definition | None:
+    """A method that a class itself defines."""
+    for item in cls.node.body:
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name == name:
+            return Definition(item, cls.module, cls.file, cls.node.name)
+    return None
+
+
 def bindings(item: ast.stmt, module: str, is_package: bool) -> dict[str, Binding]:
     """The names that one statement binds, and to what; of an import, the module and the name there."""
     if isinstance(item, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -184,12 +188,13 @@ def bindings(item: ast.stmt, module: str, is_package: bool) -> dict[str, Binding
     return {}
 
 
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when a module does, also those under ``if`` and ``try``."""
     for item in body:
         if isinstance(item, ast.If | ast.Try):
-            yield from _top_level([*item.body, *item.orelse])
+            yield from top_level([*item.body, *item.orelse])
             if isinstance(item, ast.Try):
-                yield from _top_level([part for handler in item.handlers for part in handler.body])
+                yield from top_level([part for handler in item.handlers for part in handler.body])
         else:
             yield item
 

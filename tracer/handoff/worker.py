@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pathtrace.tracer.eval.sources import Sources
-from pathtrace.tracer.handoff.definitions import Definition, Definitions
+from pathtrace.tracer.handoff.definitions import Definition, Definitions, own_method
 from pathtrace.tracer.handoff.flow import Flow
 from pathtrace.tracer.handoff.model import Phase, Site, SiteKind, StepReturn
 from pathtrace.tracer.handoff.things import NOTHING, UNSET, Event, Left, State, Thing, Value
@@ -34,9 +34,13 @@ class WorkerStep:
 
 
 def entry_of(definitions: Definitions, cls: Definition) -> Definition | None:
-    """The method of a worker that the scheduler calls."""
-    found = (definitions.method(cls, name) for name in ENTRIES)
-    return next((method for method in found if method is not None), None)
+    """The method of a worker that the scheduler calls: the nearest of that name, from the class to its bases."""
+    for each in definitions.line(cls):
+        for name in ENTRIES:
+            found = own_method(each, name)
+            if found is not None:
+                return found
+    return None
 
 
 def packages_of(module: str) -> tuple[str, ...]:

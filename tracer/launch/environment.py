@@ -64,7 +64,7 @@ def merge_environment(
         if launch.outside == "kept" or (launch.outside == "given" and name in launch.forwarded):
             put(name, value, "inherited")
     given = [] if env_file is None else read_env_file(env_file)
-    settings = [_setting(text) for text in env]
+    settings = [setting(text) for text in env]
     if launch.outside != "none":
         for name, written, line in given:
             known = caller.get(name) if written is None else written
@@ -116,7 +116,12 @@ def read_env_file(path: Path) -> list[tuple[str, str | None, int]]:
     return settings
 
 
-def _setting(text: str) -> tuple[str, str]:
+def setting(text: str) -> tuple[str, str]:
+    """``NAME=value`` as ``--env`` takes it.
+
+    Raises:
+        BadInput: it is none.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name or any(char.isspace() for char in name) or "\0" in text:
         # The value may be a secret; only what stands for the name is shown.

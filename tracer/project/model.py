@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pathtrace.tracer.manifests.model import Found
+
 
 @dataclass(frozen=True)
 class Deployment:
@@ -20,8 +22,10 @@ class Deployment:
         draft_config: the draft model's.
         assume: facts about the machine.
         expect: the class that is to load.
+        threshold: the batch size above which speculation is to be off.
         file: the file that says so.
         line: its line there; None where that is not known.
+        found: the launch, where it stands in a script or manifest and not in the configuration.
     """
 
     name: str
@@ -33,8 +37,10 @@ class Deployment:
     draft_config: str | None = None
     assume: Mapping[str, str] = field(default_factory=dict)
     expect: str | None = None
+    threshold: int | None = None
     file: str = ""
     line: int | None = None
+    found: Found | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class Project:
         select: rules that are asked for.
         ignore: rules that are left out.
         python: the interpreter whose installed packages are meant.
+        shared: what holds for every launch of the project that says nothing else.
+        hooks: Python files, as globs from the configuration's folder, that patch SGLang from outside.
     """
 
     file: str
@@ -54,3 +62,5 @@ class Project:
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
     python: str | None = None
+    shared: Deployment = field(default_factory=lambda: Deployment("", ()))
+    hooks: tuple[str, ...] = ()

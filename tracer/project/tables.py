@@ -12,6 +12,7 @@ from pathtrace.tracer.errors import BadInput
 
 LIMIT = 1 << 20
 TABLES = ("env", "assume")
+LISTS = ("select", "ignore", "hooks")
 
 
 def _text(path: Path) -> str:
@@ -52,7 +53,7 @@ def read_pyproject(path: Path) -> Mapping[str, Any] | None:
 def read_setup(path: Path) -> Mapping[str, Any] | None:
     """``[pathtrace]`` of a setup.cfg, and ``[pathtrace:NAME]`` for each deployment; None where it has neither.
 
-    ``env`` and ``assume`` are lines of K=V, ``select`` and ``ignore`` words.
+    ``env`` and ``assume`` are lines of K=V, ``select``, ``ignore`` and ``hooks`` words.
 
     Raises:
         BadInput: the file cannot be read.
@@ -77,7 +78,7 @@ def _values(section: dict[str, str]) -> dict[str, Any]:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if key in TABLES:
             found[key] = dict(line.partition("=")[::2] for line in lines)
-        elif key in ("select", "ignore"):
+        elif key in LISTS:
             found[key] = [word for line in lines for word in line.replace(",", " ").split()]
         else:
             found[key] = text.strip()

@@ -1,0 +1,53 @@
+"""What decides, before each step, whether the worker's own step runs or another one in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from pathtrace.instrument.settings import Settings
+
+Step = Callable[..., Any]
+
+
+class Policy(Protocol):
+    """Decides about one worker's steps; there is one policy for each worker.
+
+    Attributes:
+        mechanism: what the policy does, in one word: ``observe``, or how it turns speculation off.
+        threshold: batch size that it acts upon; None where it acts upon none.
+    """
+
+    @property
+    def mechanism(self) -> str: ...
+
+    @property
+    def threshold(self) -> int | None: ...
+
+    def choose(self, batch: Any, mode: str, size: int | None) -> Step | None:
+        """The step to run in place of the worker's own, called with the same arguments; None for its own.
+
+        When it raises, or the step that it returns raises, the worker's own step runs: so such a step must
+        leave worker and batch as it found them until it is sure to finish.
+
+        Args:
+            batch: what the scheduler hands the worker.
+            mode: ``prefill``, ``decode``, ``mixed``, ``idle`` or ``other``.
+            size: requests in the batch, None where the batch does not say.
+        """
+
+
+class Observe:
+    """Lets every step be the worker's own."""
+
+    mechanism = "observe"
+    threshold: int | None = None
+
+    def choose(self, batch: Any, mode: str, size: int | None) -> Step | None:
+        """None, always."""
+        return None
+
+
+def policy_for(settings: Settings, scheduler: Any, worker: Any) -> Policy:
+    """The policy for the worker that a scheduler has built."""
+    return Observe()

@@ -1,0 +1,1 @@
+"""Launches in the files where people keep them: scripts, Dockerfiles, manifests, units."""
