@@ -15,7 +15,6 @@ from pathtrace.tracer.manifests.command import Written, launches_of
 from pathtrace.tracer.manifests.model import Found, FoundLaunch, UnreadLaunch
 from pathtrace.tracer.manifests.pieces import Pieces
 from pathtrace.tracer.manifests.python_source import Call, Source
-from pathtrace.tracer.manifests.stand_ins import StandIns
 
 _LIMIT = 1 << 20
 _MAX_LAUNCHES = 1000
@@ -95,9 +94,8 @@ class _Reading:
         if not any("sglang" in word.text for word in words):
             return []
         env, only, notes = self._environment(keywords.get("env"))
-        stand_ins = StandIns()
         found = launches_of(
-            stand_ins.put_into(words),
+            words,
             env,
             name=call.within,
             file=self.file,
@@ -106,7 +104,6 @@ class _Reading:
             notes=(*self.notes, *notes),
             isolated=False,
         )
-        found = [stand_ins.taken_out(each) for each in found]
         return [_outside_none(each) for each in found] if only else found
 
     def _in_shell(self, command: ast.expr) -> list[Written]:

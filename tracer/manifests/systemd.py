@@ -10,7 +10,6 @@ from pathtrace.tracer.launch.open_text import shown
 from pathtrace.tracer.manifests.command import Written, launches_of
 from pathtrace.tracer.manifests.model import Found, UnreadLaunch
 from pathtrace.tracer.manifests.pieces import part
-from pathtrace.tracer.manifests.stand_ins import StandIns
 from pathtrace.tracer.manifests.unit_lines import Setting, service_settings
 from pathtrace.tracer.manifests.unit_words import Word, command_words, with_specifiers, words_of
 
@@ -149,9 +148,8 @@ class _Unit:
                 words += command_words(argument, lambda variable: self._value(variable, env, removed))
         if not words[0].text:
             return []
-        stand_ins = StandIns()
         found = launches_of(
-            stand_ins.put_into(words),
+            words,
             env,
             name=name,
             file=self.file,
@@ -160,7 +158,7 @@ class _Unit:
             notes=notes,
             isolated=True,
         )
-        return [_without(stand_ins.taken_out(each), removed) for each in found]
+        return [_without(each, removed) for each in found]
 
     def _in_login_shell(self, name: str, words: list[Written]) -> list[Found]:
         if not any("sglang" in word.text for word in words):
