@@ -11,13 +11,13 @@ import hashlib
 import io
 import os
 import pickle
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pathtrace import __version__
 from pathtrace.tracer.answer import Answer
 from pathtrace.tracer.configs.find import cache_folder
+from pathtrace.tracer.entries import entries_folder, read_entry, write_entry
 from pathtrace.tracer.tree.interpreter import package_folders
 
 if TYPE_CHECKING:
@@ -29,13 +29,8 @@ FORMAT = 2
 
 
 def folder() -> Path:
-    """Where answers are kept: ``$PATHTRACE_CACHE_DIR/answers`` or the user's cache folder."""
-    given = os.environ.get("PATHTRACE_CACHE_DIR")
-    if given:
-        return Path(given) / "answers"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("pathtrace") / "answers"
+    """Where answers are kept."""
+    return entries_folder("answers")
 
 
 def digest(data: bytes | None) -> str:
@@ -84,13 +79,12 @@ class _Reader(pickle.Unpickler):
 
 def load_answer(request: CheckRequest) -> Answer | None:
     """The kept answer, if every file it was made from is unchanged."""
+    body = read_entry(folder() / key(request))
+    if body is None:
+        return None
     try:
-        data = (folder() / key(request)).read_bytes()
-        body, check = data[:-16], data[-16:]
-        if hashlib.blake2b(body, digest_size=16).digest() != check:
-            return None
         answer, tree_files, other_files, skeletons = _Reader(io.BytesIO(body)).load()
-    except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, IndexError, TypeError):
+    except (ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, IndexError, TypeError):
         return None
     if not isinstance(answer, Answer):
         return None
@@ -133,13 +127,4 @@ def store_answer(request: CheckRequest, answer: Answer, dependencies: Dependenci
         {path: digest(read_file(path)) for path in dependencies.other_files},
         skeletons,
     )
-    body = pickle.dumps(entry)
-    try:
-        target = folder()
-        target.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target)
-        with os.fdopen(handle, "wb") as file:
-            file.write(body + hashlib.blake2b(body, digest_size=16).digest())
-        os.replace(name, target / key(request))
-    except OSError:
-        return
+    write_entry(folder() / key(request), pickle.dumps(entry))

@@ -73,7 +73,7 @@ def test_an_edit_of_same_size_and_time_is_seen(folder: Path) -> None:
 
 
 def signed(body: bytes) -> bytes:
-    return hashlib.blake2b(body, digest_size=16).digest() + body
+    return body + hashlib.blake2b(body, digest_size=16).digest()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def signed(body: bytes) -> bytes:
         lambda data: data[: len(data) // 2],
         lambda data: b"",
         lambda data: data.replace(b"EAGLEWorker", b"EAGLEW0rker"),
-        lambda data: signed(json.dumps({**json.loads(data[16:]), "version": "0"}).encode()),
+        lambda data: signed(json.dumps({**json.loads(data[:-16]), "version": "0"}).encode()),
     ],
 )
 def test_a_damaged_file_or_one_of_another_version_is_as_none(

@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pathtrace import __version__
-from pathtrace.tracer.cache import folder
 from pathtrace.tracer.change.outline import Outline, from_plain, outline
+from pathtrace.tracer.entries import entries_folder, read_entry, write_entry
 from pathtrace.tracer.tree.model import Tree
 from pathtrace.tracer.tree.python_files import python_paths
 
 FORMAT = 1
-_DIGEST = 16
 
 
 class Outlines:
@@ -72,17 +70,9 @@ class Outlines:
 
     def save(self) -> None:
         """Keep what was made; a cache that cannot be written is no error."""
-        if self._place is None or not self._changed:
-            return
-        try:
-            self._place.parent.mkdir(parents=True, exist_ok=True)
-            body = json.dumps({"format": FORMAT, "version": __version__, "files": self._kept}).encode()
-            handle, name = tempfile.mkstemp(dir=self._place.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(_digest(body) + body)
-            os.replace(name, self._place)
-        except OSError:
-            return
+        if self._place is not None and self._changed:
+            document = {"format": FORMAT, "version": __version__, "files": self._kept}
+            write_entry(self._place, json.dumps(document).encode())
 
     def _keep(self, path: str, entry: list[Any]) -> None:
         if entry[0] is not None:
@@ -104,7 +94,7 @@ class Outlines:
         if self.tree.info.kind == "git":
             return None
         name = hashlib.blake2b(os.path.abspath(self.tree.info.path).encode(), digest_size=16).hexdigest()
-        return folder().with_name("outlines") / f"{name}.json"
+        return entries_folder("outlines") / f"{name}.json"
 
 
 def module_of(path: str) -> str:
@@ -114,19 +104,9 @@ def module_of(path: str) -> str:
 
 def _read(place: Path) -> dict[str, list[Any]]:
     """What was kept; nothing where it is damaged or of another version."""
-    try:
-        data = place.read_bytes()
-    except OSError:
-        return {}
-    check, body = data[:_DIGEST], data[_DIGEST:]
-    if _digest(body) != check:
-        return {}
-    document = json.loads(body)
-    if (document["format"], document["version"]) != (FORMAT, __version__):
+    body = read_entry(place)
+    document = None if body is None else json.loads(body)
+    if document is None or (document["format"], document["version"]) != (FORMAT, __version__):
         return {}
     files: dict[str, list[Any]] = document["files"]
     return files
-
-
-def _digest(body: bytes) -> bytes:
-    return hashlib.blake2b(body, digest_size=_DIGEST).digest()

@@ -69,6 +69,7 @@ class Definitions:
         self.sources = sources
         self._tables: dict[str, dict[str, Binding]] = {}
         self._lines: dict[tuple[str, str], tuple[Definition, ...]] = {}
+        self._assignments: dict[ast.AST, dict[str, list[ast.expr]]] = {}
 
     def find(self, module: str, name: str) -> Definition | None:
         """What a name of a module stands for, through imports and plain aliases; None for anything else."""
@@ -141,11 +142,21 @@ class Definitions:
                 if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == name:
                     found.append(item.annotation)
                 if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
-                    found += [value for value in _assigned(item, name) if value is not None]
+                    found += self._assigned(item).get(name, ())
             calls = [value for value in found if isinstance(value, ast.Call)]
             if calls or found:
                 return each, (calls or found)[0]
         return None
+
+    def _assigned(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
+        """What a method assigns to attributes, by their names."""
+        known = self._assignments.get(function)
+        if known is None:
+            known = self._assignments[function] = {}
+            for name, value in _assignments(function):
+                if value is not None:
+                    known.setdefault(name, []).append(value)
+        return known
 
     def of_annotation(self, module: str, annotation: ast.expr | None) -> Definition | None:
         """The class that an annotation names, ``Optional`` and quotes aside."""
@@ -199,24 +210,21 @@ def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield item
 
 
-def _assigned(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Iterator[ast.expr | None]:
+def _assignments(
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+) -> Iterator[tuple[str, ast.expr | None]]:
+    """Each ``x.NAME = value`` of a method: the name, and the value as far as it says what is made."""
+    annotations = {arg.arg: arg.annotation for arg in reversed((*function.args.args, *function.args.kwonlyargs))}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                if isinstance(target, ast.Attribute) and target.attr == name and isinstance(target.value, ast.Name):
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                     value = node.value
                     if isinstance(value, ast.Name):  # a parameter: its annotation says what it is
-                        value = next(
-                            (
-                                arg.annotation
-                                for arg in (*function.args.args, *function.args.kwonlyargs)
-                                if arg.arg == value.id
-                            ),
-                            None,
-                        )
+                        value = annotations.get(value.id)
                     while isinstance(value, ast.IfExp):  # ``Worker(...) if hosted else None``
                         value = value.body if isinstance(value.body, ast.Call) else value.orelse
                     if isinstance(node, ast.AnnAssign) and not isinstance(value, ast.Call):
                         value = node.annotation
-                    yield value
+                    yield target.attr, value
