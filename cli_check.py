@@ -156,7 +156,8 @@ def _written(files: tuple[str, ...], change: Change, options: Mapping[str, Any],
         change = replace(change, patches=(*change.patches, *selected.patches), files=selected.tree_files)
         if not deployments:
             click.echo(f"no SGLang launch in {', '.join(files[:3])}{', ...' if len(files) > 3 else ''}", err=True)
-            return 0
+            if options["output_format"] == "text":
+                return 0
     else:
         assert project is not None
         deployments, hooks = project.deployments, _hook_files(project)
@@ -171,12 +172,16 @@ def _written(files: tuple[str, ...], change: Change, options: Mapping[str, Any],
     with report_stream(options["output_file"]) as stream:
         answered = list(
             check_deployments(
-                deployments, python, cache=not options["no_cache"], inherited=inherited(options["inherit_env"])
+                deployments,
+                python,
+                cache=not options["no_cache"],
+                changes=options["output_format"] == "json",  # no other format shows them
+                inherited=inherited(options["inherit_env"]),
             )
         )
         checked = _judged(answered, rules, change, options, hooks)
         render_project(checked, options["output_format"], stream)
-    return max(each.exit_code for each in checked)
+    return max((each.exit_code for each in checked), default=0)
 
 
 def _overridden(shared: Deployment, options: Mapping[str, Any], given: Sequence[str]) -> Deployment:

@@ -122,6 +122,15 @@ def test_files_without_a_launch_are_no_error(project: Project) -> None:
     assert result.stderr == "no SGLang launch in a.yaml, b.txt\n"
 
 
+@pytest.mark.parametrize("output_format", ["json", "concise", "sarif", "github", "junit", "markdown"])
+def test_a_format_for_programs_is_whole_without_a_launch(project: Project, output_format: str) -> None:
+    project.write("a.yaml", "sglang: 1\n")
+    result = project.check("a.yaml", "--output-format", output_format)
+    assert result.exit_code == 0 and result.stdout.endswith("\n")
+    if output_format in ("json", "sarif"):
+        assert isinstance(json.loads(result.stdout), dict)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

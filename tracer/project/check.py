@@ -61,6 +61,7 @@ def check_deployments(
     python: str | None,
     *,
     cache: bool = True,
+    changes: bool = True,
     inherited: Mapping[str, str] | None = None,
 ) -> Iterator[Answered]:
     """Answer every deployment, in order; a tree that several have is opened once.
@@ -69,6 +70,7 @@ def check_deployments(
         deployments: the deployments.
         python: the interpreter whose installed packages are meant.
         cache: whether the cache on disk may be used.
+        changes: whether to search what would change each answer.
         inherited: the caller's own environment, where servers see it.
 
     Raises:
@@ -80,13 +82,18 @@ def check_deployments(
             if each.sglang not in trees:
                 trees[each.sglang] = open_tree(each.sglang, python=python)
             tree = trees[each.sglang]
-            yield Answered(each, tree, _answer(each, tree, python, cache, inherited))
+            yield Answered(each, tree, _answer(each, tree, python, cache, changes, inherited))
         except BadInput as error:
             raise BadInput(f"deployment {each.name}: {error}", each.file, each.line) from error
 
 
 def _answer(
-    deployment: Deployment, tree: Tree, python: str | None, cache: bool, inherited: Mapping[str, str] | None
+    deployment: Deployment,
+    tree: Tree,
+    python: str | None,
+    cache: bool,
+    changes: bool,
+    inherited: Mapping[str, str] | None,
 ) -> Answer:
     found = deployment.found
     if isinstance(found, UnreadLaunch):
@@ -107,6 +114,7 @@ def _answer(
         draft_config=deployment.draft_config,
         assume=deployment.assume,
         expect=deployment.expect,
+        changes=changes,
         cache=cache,
         python=python,
     )
