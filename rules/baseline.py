@@ -9,6 +9,7 @@ from pathlib import Path
 from pathtrace.rules.fingerprint import fingerprint
 from pathtrace.tracer.answer import Finding
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.reading import read_limited
 
 VERSION = 1
 LIMIT = 8 << 20
@@ -20,13 +21,7 @@ def read_baseline(path: str) -> frozenset[str]:
     Raises:
         BadInput: it cannot be read, or is none.
     """
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(LIMIT + 1)
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror}); --update-baseline makes it", path) from None
-    if len(data) > LIMIT:
-        raise BadInput("is over 8 MB; a baseline is smaller", path)
+    data = read_limited(path, LIMIT, "a baseline that --update-baseline has made")
     try:
         document = json.loads(data)
         if document["version"] != VERSION:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from pathtrace.tracer.change.dotted_names import DottedNames
 from pathtrace.tracer.change.hook_judgement import judged_hooks
 from pathtrace.tracer.change.hook_model import HookTarget, How, JudgedHook
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.reading import read_limited
 
 __all__ = ["HookTarget", "JudgedHook", "hook_targets", "judged_hooks", "targets_in"]
 
@@ -35,13 +35,7 @@ def targets_in(path: str) -> tuple[HookTarget, ...]:
     Raises:
         BadInput: it cannot be read, is over 4 MB, or speaks of SGLang and is no Python.
     """
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(LIMIT + 1)
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror}); give Python files with hooks", path) from None
-    if len(data) > LIMIT:
-        raise BadInput("is over 4 MB; give the files with hooks alone", path)
+    data = read_limited(path, LIMIT, "the Python files with hooks alone")
     if not _may_hook(data):
         return ()
     try:

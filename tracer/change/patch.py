@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.reading import read_limited
 from pathtrace.tracer.tree.git_objects import run_git
 from pathtrace.tracer.tree.model import Tree
 
@@ -38,13 +38,7 @@ def read_patch(path: str, tree: Tree) -> tuple[PatchedFile, ...]:
     Raises:
         BadInput: the file cannot be read, is no unified diff, or does not fit the tree.
     """
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(LIMIT + 1)
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror}); give a .patch or .diff file", path) from None
-    if len(data) > LIMIT:
-        raise BadInput("is over 32 MB; give the patch of the change alone", path)
+    data = read_limited(path, LIMIT, "the patch of the change alone")
     return parse_patch(data, path, tree)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.reading import read_limited
 
 LIMIT = 1 << 20
 TABLES = ("env", "assume")
@@ -16,12 +17,7 @@ LISTS = ("select", "ignore", "hooks")
 
 
 def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()[: LIMIT + 1]
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
-    if len(data) > LIMIT:
-        raise BadInput("is over 1 MB; a project's configuration is smaller", str(path))
+    data = read_limited(str(path), LIMIT, "a configuration that lists deployments")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
