@@ -24,6 +24,13 @@ settings.register_profile("fuzz", max_examples=10_000, deadline=None, phases=PHA
 settings.load_profile("test")
 
 
+@pytest.fixture(autouse=True)
+def patient_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for changes stops after seconds, for whoever waits; what it finds here must not hang on them."""
+    monkeypatch.setattr("pathtrace.tracer.changes.MOST_SECONDS", 600.0)
+    monkeypatch.setattr("pathtrace.tracer.changes.MOST_SECONDS_TO_EXPECTED", 600.0)
+
+
 @pytest.fixture(scope="session")
 def tree() -> Callable[[str], Tree]:
     """``tree("0.5.9")``: a pinned release, opened once for the whole run."""
