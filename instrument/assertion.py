@@ -158,6 +158,8 @@ def _faults(expected: Expected, rank: Rank, lines: Sequence[Built], is_relevant:
         wrong.append(f"rank {rank}: {line.words()}")
     if line.worker is not None and line.problem is not None:
         wrong.append(f"rank {rank}: {line.worker} is not hooked: {line.problem}")
+    elif line.worker is not None and line.refused is not None:
+        wrong.append(f"rank {rank}: the threshold {line.threshold} is not acted upon: {line.refused}")
     return wrong
 
 

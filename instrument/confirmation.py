@@ -66,6 +66,7 @@ class Built:
         predicted: the static answer that the process was given.
         agrees: whether it is what happened, None without one.
         problem: why the worker is not hooked, None where it is or where there is none.
+        refused: why the threshold that was asked for is not acted upon, None where it is or none was asked for.
         pathtrace: version of pathtrace.
     """
 
@@ -85,6 +86,7 @@ class Built:
     predicted: Prediction | None = None
     agrees: bool | None = None
     problem: str | None = None
+    refused: str | None = None
     pathtrace: str = ""
 
     kind: ClassVar[str] = "built"
@@ -112,7 +114,8 @@ class Built:
             return f"NOT HOOKED: {self.problem}"
         if self.acts_at is not None:
             return f"Dynamic speculation disable enabled at threshold={self.acts_at}, mechanism {self.mechanism}"
-        ignored = "" if self.threshold is None else f", the threshold {self.threshold} is not acted upon"
+        reason = "" if self.refused is None else f": {self.refused}"
+        ignored = "" if self.threshold is None else f"; THE THRESHOLD {self.threshold} IS NOT ACTED UPON{reason}"
         return f"mechanism {self.mechanism}: steps are counted and timed, nothing is changed{ignored}"
 
 

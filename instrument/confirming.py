@@ -12,7 +12,7 @@ from pathtrace.instrument.confirmation import Built, Live, Origin, write_line
 from pathtrace.instrument.describing import algorithm_of, loop_of, place_of, ranks
 from pathtrace.instrument.hook import Hook
 from pathtrace.instrument.output import say
-from pathtrace.instrument.policy import policy_for
+from pathtrace.instrument.policy import Observe, Policy, Refused, policy_for
 from pathtrace.instrument.settings import Settings, read_settings
 
 
@@ -39,10 +39,13 @@ def confirm(
         say(f"pathtrace: {problem}; it is ignored")
     origin = Origin(os.getpid(), settings.run, **ranks(scheduler, construct, args, kwargs))
     worker = worker_of(scheduler)
-    hook = None if worker is None else _hook(origin, scheduler, worker, settings)
     fields = _described(origin, scheduler, worker)
-    if hook is not None:
+    hook = None
+    if worker is not None:
+        policy, refusal = _policy(settings, scheduler, worker)
+        hook = _hook(origin, worker, policy)
         fields |= _bound(hook, scheduler)
+        fields["refused"] = refusal
     built = _judged(fields, settings, carrier)
     write_line(built)
     is_measured = settings.metrics_file is not None or settings.metrics_port is not None
@@ -62,7 +65,15 @@ def _described(origin: Origin, scheduler: Any, worker: Any | None) -> dict[str, 
     return {**fields, "worker": cls.__name__, "module": cls.__module__, "file": file, "line": line}
 
 
-def _hook(origin: Origin, scheduler: Any, worker: Any, settings: Settings) -> Hook:
+def _policy(settings: Settings, scheduler: Any, worker: Any) -> tuple[Policy, str | None]:
+    """The policy, and why it is not the one that was asked for."""
+    try:
+        return policy_for(settings, scheduler, worker), None
+    except Refused as problem:
+        return Observe(), str(problem)
+
+
+def _hook(origin: Origin, worker: Any, policy: Policy) -> Hook:
     name = type(worker).__name__
 
     def first(mode: str, size: int | None) -> None:
@@ -74,7 +85,7 @@ def _hook(origin: Origin, scheduler: Any, worker: Any, settings: Settings) -> Ho
             f"now on: {type(problem).__name__}: {problem}"
         )
 
-    return Hook(worker, policy_for(settings, scheduler, worker), first, failed)
+    return Hook(worker, policy, first, failed)
 
 
 def _bound(hook: Hook, scheduler: Any) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Hook:
             batch = args[0] if args else next(iter(kwargs.values()))
             mode = mode_of(batch)
             size = size_of(batch)
-            other = self.policy.choose(batch, mode, size)
+            other = self.policy.choose(batch, mode, size, own)
             is_seen = True
         except Exception as problem:
             self._failed(problem)

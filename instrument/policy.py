@@ -24,7 +24,7 @@ class Policy(Protocol):
     @property
     def threshold(self) -> int | None: ...
 
-    def choose(self, batch: Any, mode: str, size: int | None) -> Step | None:
+    def choose(self, batch: Any, mode: str, size: int | None, own: Step) -> Step | None:
         """The step to run in place of the worker's own, called with the same arguments; None for its own.
 
         When it raises, or the step that it returns raises, the worker's own step runs: so such a step must
@@ -34,6 +34,7 @@ class Policy(Protocol):
             batch: what the scheduler hands the worker.
             mode: ``prefill``, ``decode``, ``mixed``, ``idle`` or ``other``.
             size: requests in the batch, None where the batch does not say.
+            own: the worker's own step.
         """
 
 
@@ -43,11 +44,23 @@ class Observe:
     mechanism = "observe"
     threshold: int | None = None
 
-    def choose(self, batch: Any, mode: str, size: int | None) -> Step | None:
+    def choose(self, batch: Any, mode: str, size: int | None, own: Step) -> Step | None:
         """None, always."""
         return None
 
 
+class Refused(Exception):
+    """A threshold is asked for, and this worker cannot act upon it; the sentence says why."""
+
+
 def policy_for(settings: Settings, scheduler: Any, worker: Any) -> Policy:
-    """The policy for the worker that a scheduler has built."""
-    return Observe()
+    """The policy for the worker that a scheduler has built.
+
+    Raises:
+        Refused: a threshold is asked for, and speculation of this worker cannot be turned off.
+    """
+    if settings.threshold is None:
+        return Observe()
+    from pathtrace.instrument.disable.start import disable_for
+
+    return disable_for(settings, scheduler, worker)

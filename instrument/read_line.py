@@ -100,7 +100,7 @@ def _line(kind: str, data: Any) -> Line | None:
 
 def _built(origin: Origin, data: dict[str, Any]) -> Built | None:
     texts = {name: data.get(name) for name in ("worker", "module", "file", "entry", "inherited_from")}
-    texts |= {name: data.get(name) for name in ("loop", "algorithm", "carrier", "problem")}
+    texts |= {name: data.get(name) for name in ("loop", "algorithm", "carrier", "problem", "refused")}
     numbers = {name: data.get(name) for name in ("line", "threshold", "acts_at")}
     mechanism, agrees, version = data.get("mechanism"), data.get("agrees"), data.get("pathtrace", "")
     predicted = data.get("predicted")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 THRESHOLD = "PATHTRACE_THRESHOLD"
+HYSTERESIS = "PATHTRACE_HYSTERESIS"
+DRAFT_STATE = "PATHTRACE_DRAFT_STATE"
+OFF_GRAPHS = "PATHTRACE_OFF_GRAPHS"
 PREDICTED = "PATHTRACE_PREDICTED"
 RUN = "PATHTRACE_RUN"
 METRICS_FILE = "PATHTRACE_METRICS_FILE"
@@ -41,6 +45,9 @@ class Settings:
 
     Attributes:
         threshold: batch size above which speculation is to be off, None where none is asked for.
+        hysteresis: when speculation comes back: below which part of the threshold, and after how many steps.
+        is_warm: whether the draft is shown afterwards what was decoded without it.
+        has_off_graphs: whether steps without speculation get decode graphs of their own.
         predicted: the static answer, None where none was given.
         run: what tells the lines of one supervised server from those of another, None without a supervisor.
         metrics_file: where to write metrics, None for nowhere.
@@ -50,6 +57,9 @@ class Settings:
     """
 
     threshold: int | None = None
+    hysteresis: tuple[float, int] = (0.8, 8)
+    is_warm: bool = True
+    has_off_graphs: bool = True
     predicted: Prediction | None = None
     run: str | None = None
     metrics_file: str | None = None
@@ -63,6 +73,9 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     problems: list[str] = []
     return Settings(
         threshold=_whole_number(environ, THRESHOLD, 0, None, problems),
+        hysteresis=_hysteresis(environ, problems),
+        is_warm=_one_of(environ, DRAFT_STATE, ("warm", "cold"), problems) == "warm",
+        has_off_graphs=_one_of(environ, OFF_GRAPHS, ("1", "0"), problems) == "1",
         predicted=_prediction(environ, problems),
         run=environ.get(RUN) or None,
         metrics_file=_file(environ, METRICS_FILE, problems),
@@ -86,6 +99,25 @@ def _whole_number(
     limits = f"from {least}" + ("" if most is None else f" to {most}")
     problems.append(f"{name}={text[:40]!r} is not a whole number {limits}")
     return None
+
+
+def _hysteresis(environ: Mapping[str, str], problems: list[str]) -> tuple[float, int]:
+    """``SHARE:STEPS``, as in 0.8:8."""
+    text = environ.get(HYSTERESIS, "").strip()
+    found = re.fullmatch(r"(0?\.\d{1,6}|1(?:\.0{1,6})?):(\d{1,9})", text)
+    if found is not None and float(found[1]) > 0 and int(found[2]) > 0:
+        return float(found[1]), int(found[2])
+    if text:
+        problems.append(f"{HYSTERESIS}={text[:40]!r} is not SHARE:STEPS with a share from 0 to 1 and a number of steps")
+    return Settings.hysteresis
+
+
+def _one_of(environ: Mapping[str, str], name: str, choices: tuple[str, str], problems: list[str]) -> str:
+    """One of two words, the first where neither is given."""
+    text = environ.get(name, "").strip()
+    if text and text not in choices:
+        problems.append(f"{name}={text[:40]!r} is neither {choices[0]} nor {choices[1]}")
+    return choices[1] if text == choices[1] else choices[0]
 
 
 def _file(environ: Mapping[str, str], name: str, problems: list[str]) -> str | None:

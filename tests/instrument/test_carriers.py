@@ -36,7 +36,7 @@ def lines(done: subprocess.CompletedProcess[str]) -> list[Line]:
 @pytest.mark.parametrize("shape", ["inline", "method", "context"])
 def test_a_spawned_scheduler_confirms_the_worker_that_it_built(tmp_path: Path, shape: str) -> None:
     tree = write_tree(tmp_path, shape)
-    done = launch(environment(SITE_FOLDER, tree, PATHTRACE_RUN="r1", PATHTRACE_THRESHOLD="8"))
+    done = launch(environment(SITE_FOLDER, tree, PATHTRACE_RUN="r1"))
     assert done.returncode == 0, done.stderr
     built, prefill, decode = lines(done)
     assert isinstance(built, Built) and isinstance(prefill, Live) and isinstance(decode, Live)
@@ -45,7 +45,7 @@ def test_a_spawned_scheduler_confirms_the_worker_that_it_built(tmp_path: Path, s
     assert built.line is not None
     assert Path(built.file).read_text("utf-8").splitlines()[built.line - 1] == "class EAGLEWorker(TpModelWorker):"
     assert (built.loop, built.algorithm, built.carrier) == ("synchronous", "EAGLE3", "sitecustomize")
-    assert (built.mechanism, built.threshold, built.acts_at) == ("observe", 8, None)
+    assert (built.mechanism, built.threshold, built.acts_at) == ("observe", None, None)
     assert (built.origin.tensor, built.origin.pipeline, built.origin.data) == (0, 0, None)
     assert built.origin.run == "r1"
     assert (built.predicted, built.agrees, built.problem) == (None, None, None)
@@ -56,10 +56,15 @@ def test_a_spawned_scheduler_confirms_the_worker_that_it_built(tmp_path: Path, s
     assert done.stdout.splitlines()[1:] == ["step ('v1', 2)", "step ('v1', 2)", "step ('v1', 1)"]
 
 
-def test_the_words_never_say_that_the_threshold_is_in_force(tmp_path: Path) -> None:
+def test_a_threshold_that_a_worker_cannot_act_upon_is_refused_and_its_steps_run(tmp_path: Path) -> None:
     done = launch(environment(SITE_FOLDER, write_tree(tmp_path), PATHTRACE_THRESHOLD="8"))
-    assert "the threshold 8 is not acted upon" in done.stderr
+    built = lines(done)[0]
+    assert isinstance(built, Built)
+    assert (built.mechanism, built.threshold, built.acts_at, built.problem) == ("observe", 8, None, None)
+    assert built.refused == "EAGLEWorker is none of EAGLEWorkerV2, StandaloneWorkerV2"
+    assert f"THE THRESHOLD 8 IS NOT ACTED UPON: {built.refused}" in done.stderr
     assert "disable enabled" not in done.stderr
+    assert done.stdout.splitlines()[1:] == ["step ('v1', 2)", "step ('v1', 2)", "step ('v1', 1)"]
 
 
 def test_every_rank_confirms_with_its_own_number(tmp_path: Path) -> None:

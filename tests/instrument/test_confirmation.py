@@ -46,8 +46,8 @@ def words(line: Line) -> str:
         (
             BUILT,
             "pathtrace: built StandaloneWorkerV2 (/x/sglang/srt/speculative/standalone_worker_v2.py:120), overlap "
-            "loop, rank pp 0, tp 1; mechanism observe: steps are counted and timed, nothing is changed, the threshold "
-            "8 is not acted upon; the static answer agrees",
+            "loop, rank pp 0, tp 1; mechanism observe: steps are counted and timed, nothing is changed; THE "
+            "THRESHOLD 8 IS NOT ACTED UPON; the static answer agrees",
         ),
         (
             Built(Origin(1, None, 0, 0), worker="W", mechanism="v2", threshold=8, acts_at=8),

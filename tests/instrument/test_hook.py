@@ -111,7 +111,9 @@ class TestWhatTheStepRaises:
 
 class TestAFaultOfTheHook:
     @pytest.mark.parametrize(
-        "arguments", [(), (None,), (object(),), (types.SimpleNamespace(forward_mode=5),)], ids=repr
+        "arguments",
+        [(), (None,), (object(),), (types.SimpleNamespace(forward_mode=5),)],
+        ids=("nothing", "none", "no mode", "a mode without a name"),
     )
     def test_in_reading_the_batch_leaves_the_step_alone(self, arguments: tuple[Any, ...]) -> None:
         watched = Watched()
@@ -133,7 +135,7 @@ class TestAFaultOfTheHook:
 
     def test_in_the_policy_runs_the_own_step(self) -> None:
         class Broken(Observe):
-            def choose(self, batch: Any, mode: str, size: int | None) -> Step | None:
+            def choose(self, batch: Any, mode: str, size: int | None, own: Step) -> Step | None:
                 raise KeyError(mode)
 
         watched = Watched(Broken())
@@ -146,7 +148,7 @@ class TestAPolicy:
         seen = []
 
         class Other(Observe):
-            def choose(self, batch: Any, mode: str, size: int | None) -> Step | None:
+            def choose(self, batch: Any, mode: str, size: int | None, own: Step) -> Step | None:
                 seen.append((mode, size))
                 return (lambda *args, **kwargs: ("other", kwargs)) if mode == "decode" else None
 
@@ -161,7 +163,7 @@ class TestAPolicy:
             raise RuntimeError("policy")
 
         class Other(Observe):
-            def choose(self, batch: Any, mode: str, size: int | None) -> Step | None:
+            def choose(self, batch: Any, mode: str, size: int | None, own: Step) -> Step | None:
                 return broken
 
         watched = Watched(Other())

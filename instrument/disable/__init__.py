@@ -1,0 +1,1 @@
+"""Speculation off above a batch size, on again below it."""

@@ -1,0 +1,120 @@
+"""Which way to turn speculation off fits a worker: read from the classes at hand, never from a release."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+from pathtrace.instrument.disable.missed import Missed
+from pathtrace.instrument.disable.running import of_tree, torch
+from pathtrace.instrument.disable.target import OrdinaryTarget, ordinary_target
+from pathtrace.instrument.disable.v2 import OrdinaryDecode
+
+# Modules whose workers draft in a chain or a tree from the target's last hidden state or token, and whose step from
+# a draft input on is: draft, verify, extend the draft. Subclasses that change none of the three count as well.
+CLASSES = ("EAGLEWorkerV2", "StandaloneWorkerV2")
+# Bytes of the buffer that holds what the draft has missed.
+BUFFER_BYTES = 256 * 2**20
+# Positions of the same, where the server does not say how many tokens a prefill may have.
+BUFFER_ROWS = 8192
+
+
+class NotSupported(Exception):
+    """Speculation of this worker cannot be turned off; the sentence says why."""
+
+
+def ordinary_decode(scheduler: Any, worker: Any, warm: bool, want_graphs: bool) -> OrdinaryDecode:
+    """The step without speculation for a worker of the overlap kind.
+
+    Args:
+        warm: whether the draft is to catch up.
+        want_graphs: whether decode graphs are to be captured for it, where the server runs with graphs.
+
+    Raises:
+        NotSupported: the worker, its tree or the deployment is of a kind for which this has not been built.
+    """
+    arguments = scheduler.server_args
+    _check_worker(worker)
+    _check_deployment(arguments)
+    attribute, target_worker = _target_worker(scheduler, worker)
+    _check_tree(worker)
+    runner = target_worker.model_runner
+    if getattr(runner, "model_is_mrope", False):
+        raise NotSupported("the target is a multimodal model with positions of its own (mrope)")
+    if _has_state(runner):
+        raise NotSupported("the target keeps a recurrent state (mamba, linear attention) beside its KV cache")
+    with_hidden = not worker.speculative_algorithm.is_standalone()
+    target: OrdinaryTarget = ordinary_target(runner, with_hidden, want_graphs)
+    missed = Missed(_rows(arguments, runner, with_hidden)) if warm else None
+    return OrdinaryDecode(worker, attribute, target, missed, with_hidden)
+
+
+def _check_worker(worker: Any) -> None:
+    names = [base.__name__ for base in type(worker).__mro__]
+    known = next((name for name in names if name in CLASSES), None)
+    if known is None:
+        raise NotSupported(f"{names[0]} is none of {', '.join(CLASSES)}")
+    for name in ("verify", "forward_batch_generation", "draft"):
+        owner = next((base for base in type(worker).__mro__ if name in vars(base)), None)
+        if owner is not None and owner.__name__ not in (*CLASSES, "BaseSpecWorker"):
+            raise NotSupported(f"{names[0]} has a {name} of its own ({owner.__module__}.{owner.__qualname__})")
+
+
+def _check_deployment(arguments: Any) -> None:
+    reasons = {
+        "enable_dp_attention": "attention data parallelism",
+        "enable_pdmux": "prefill and decode multiplexed on one device",
+        "enable_two_batch_overlap": "two-batch overlap",
+        "speculative_adaptive": "the tree's own adaptive steps are on",
+        "enable_hierarchical_cache": "a hierarchical cache",
+        "enable_lora": "LoRA adapters",
+        "speculative_use_rejection_sampling": "rejection sampling, which needs the draft's own probabilities",
+    }
+    for name, reason in reasons.items():
+        if getattr(arguments, name, False):
+            raise NotSupported(f"the server runs with {reason} ({name})")
+    if (getattr(arguments, "pp_size", 1) or 1) > 1:
+        raise NotSupported("the server runs with pipeline parallelism (pp_size)")
+    if getattr(arguments, "disaggregation_mode", "null") not in (None, "null"):
+        raise NotSupported("prefill and decode are disaggregated (disaggregation_mode)")
+
+
+def _target_worker(scheduler: Any, worker: Any) -> tuple[str, Any]:
+    target = scheduler.tp_worker
+    for name, value in vars(worker).items():
+        if value is target:
+            return name, target
+    raise NotSupported(f"{type(worker).__name__} holds the target worker in no attribute of its own")
+
+
+def _check_tree(worker: Any) -> None:
+    result = {field.name for field in dataclasses.fields(of_tree("managers.utils", "GenerationBatchResult"))}
+    for name in ("accept_lens", "next_draft_input", "speculative_num_draft_tokens"):
+        if name not in result:
+            raise NotSupported(f"a step's result has no {name} in this tree")
+    if "bonus_tokens" not in {
+        field.name for field in dataclasses.fields(of_tree("speculative.eagle_info", "EagleDraftInput"))
+    }:
+        raise NotSupported("the draft input has no bonus_tokens in this tree")
+    if not hasattr(worker, "req_to_token_pool"):
+        raise NotSupported(f"{type(worker).__name__} has no req_to_token_pool")
+    if "batch" not in " ".join(inspect.signature(type(worker).forward_batch_generation).parameters):
+        raise NotSupported(f"{type(worker).__name__}.forward_batch_generation takes no batch")
+
+
+def _has_state(runner: Any) -> bool:
+    names = ("hybrid_gdn_config", "mamba2_config", "mambaish_config", "kimi_linear_config")
+    return any(getattr(runner, name, None) is not None for name in names)
+
+
+def _rows(arguments: Any, runner: Any, with_hidden: bool) -> int:
+    """Rows of the buffer: what fits into its bytes, what one prefill may have, and one step of the largest batch."""
+    chunk = getattr(arguments, "chunked_prefill_size", None) or 0
+    rows = chunk if chunk > 0 else BUFFER_ROWS
+    if with_hidden:
+        # Three layers' worth is the widest that a draft of this family reads.
+        width = 3 * runner.model_config.hidden_size
+        size = torch().tensor([], dtype=runner.dtype).element_size()
+        rows = min(rows, BUFFER_BYTES // (width * size))
+    return max(rows, int(runner.req_to_token_pool.size))
