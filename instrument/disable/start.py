@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 from pathtrace.instrument.disable.hysteresis import Hysteresis, Switch
@@ -24,10 +25,16 @@ def disable_for(settings: Settings, scheduler: Any, worker: Any) -> Disable:
         raise Refused(str(problem)) from problem
     except Exception as problem:
         # Whatever goes wrong in the server's own code while graphs are captured or memory is taken.
-        raise Refused(f"preparing it failed: {type(problem).__name__}: {problem}") from problem
+        raise Refused(f"preparing it failed: {type(problem).__name__}: {problem}{_place(problem)}") from problem
     policy = Disable(Switch(settings.threshold, Hysteresis(*settings.hysteresis)), decode)
     say(f"pathtrace: {_line(policy, settings)}")
     return policy
+
+
+def _place(problem: BaseException) -> str:
+    """Where it was raised."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def _line(policy: Disable, settings: Settings) -> str:
