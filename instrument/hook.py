@@ -88,7 +88,7 @@ class Hook:
         except Exception as problem:
             self._failed(problem)
         entered = time.perf_counter_ns()
-        result = own(*args, **kwargs) if other is None else self._other(other, own, args, kwargs)
+        result = (other or own)(*args, **kwargs)
         left = time.perf_counter_ns()
         if is_seen:
             try:
@@ -96,13 +96,6 @@ class Hook:
             except Exception as problem:
                 self._failed(problem)
         return result
-
-    def _other(self, other: Step, own: Step, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        try:
-            return other(*args, **kwargs)
-        except Exception as problem:
-            self._failed(problem)
-        return own(*args, **kwargs)
 
     def _record(self, mode: str, size: int | None, step_ns: int, hook_ns: int) -> None:
         with self._lock:

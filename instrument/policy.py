@@ -27,8 +27,8 @@ class Policy(Protocol):
     def choose(self, batch: Any, mode: str, size: int | None, own: Step) -> Step | None:
         """The step to run in place of the worker's own, called with the same arguments; None for its own.
 
-        When it raises, or the step that it returns raises, the worker's own step runs: so such a step must
-        leave worker and batch as it found them until it is sure to finish.
+        When it raises, the worker's own step runs. What the step that it returns raises goes through: whether
+        the worker's own can still run then is known to the policy alone.
 
         Args:
             batch: what the scheduler hands the worker.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from typing import Any
 
+from pathtrace.instrument.disable.draft_state import DraftState
 from pathtrace.instrument.disable.missed import Missed
 from pathtrace.instrument.disable.running import of_tree, torch
-from pathtrace.instrument.disable.target import OrdinaryTarget, ordinary_target
-from pathtrace.instrument.disable.v2 import OrdinaryDecode
+from pathtrace.instrument.disable.target import ordinary_target
+from pathtrace.instrument.disable.v1 import DecodeV1
+from pathtrace.instrument.disable.v2 import DecodeV2
 
-# Modules whose workers draft in a chain or a tree from the target's last hidden state or token, and whose step from
-# a draft input on is: draft, verify, extend the draft. Subclasses that change none of the three count as well.
-CLASSES = ("EAGLEWorkerV2", "StandaloneWorkerV2")
+# Workers whose step from a draft input on is: draft, verify, extend the draft; of the overlap kind, and of the
+# synchronous kind. Subclasses that change none of these count as well.
+OVERLAP = ("EAGLEWorkerV2", "StandaloneWorkerV2")
+SYNCHRONOUS = ("EAGLEWorker", "StandaloneWorker")
 # Bytes of the buffer that holds what the draft has missed.
 BUFFER_BYTES = 256 * 2**20
 # Positions of the same, where the server does not say how many tokens a prefill may have.
@@ -24,8 +26,10 @@ class NotSupported(Exception):
     """Speculation of this worker cannot be turned off; the sentence says why."""
 
 
-def ordinary_decode(scheduler: Any, worker: Any, warm: bool, want_graphs: bool) -> OrdinaryDecode:
-    """The step without speculation for a worker of the overlap kind.
+def ordinary_decode(
+    scheduler: Any, worker: Any, warm: bool, want_graphs: bool
+) -> tuple[DecodeV1 | DecodeV2, DraftState]:
+    """The step without speculation for a worker, and what keeps its draft's state.
 
     Args:
         warm: whether the draft is to catch up.
@@ -35,30 +39,38 @@ def ordinary_decode(scheduler: Any, worker: Any, warm: bool, want_graphs: bool) 
         NotSupported: the worker, its tree or the deployment is of a kind for which this has not been built.
     """
     arguments = scheduler.server_args
-    _check_worker(worker)
+    family = _family(worker)
     _check_deployment(arguments)
     attribute, target_worker = _target_worker(scheduler, worker)
-    _check_tree(worker)
+    if family is OVERLAP:
+        _check_result()
     runner = target_worker.model_runner
     if getattr(runner, "model_is_mrope", False):
         raise NotSupported("the target is a multimodal model with positions of its own (mrope)")
     if _has_state(runner):
         raise NotSupported("the target keeps a recurrent state (mamba, linear attention) beside its KV cache")
     with_hidden = not worker.speculative_algorithm.is_standalone()
-    target: OrdinaryTarget = ordinary_target(runner, with_hidden, want_graphs)
+    target = ordinary_target(runner, with_hidden, want_graphs)
     missed = Missed(_rows(arguments, runner, with_hidden)) if warm else None
-    return OrdinaryDecode(worker, attribute, target, missed, with_hidden)
+    state = DraftState(worker, attribute, missed, scheduler.tree_cache)
+    kind = DecodeV2 if family is OVERLAP else DecodeV1
+    return kind(worker, attribute, target, state), state
 
 
-def _check_worker(worker: Any) -> None:
-    names = [base.__name__ for base in type(worker).__mro__]
-    known = next((name for name in names if name in CLASSES), None)
-    if known is None:
-        raise NotSupported(f"{names[0]} is none of {', '.join(CLASSES)}")
-    for name in ("verify", "forward_batch_generation", "draft"):
-        owner = next((base for base in type(worker).__mro__ if name in vars(base)), None)
-        if owner is not None and owner.__name__ not in (*CLASSES, "BaseSpecWorker"):
-            raise NotSupported(f"{names[0]} has a {name} of its own ({owner.__module__}.{owner.__qualname__})")
+def _family(worker: Any) -> tuple[str, ...]:
+    """``OVERLAP`` or ``SYNCHRONOUS``."""
+    bases = type(worker).__mro__
+    name = bases[0].__name__
+    family = next((family for base in bases for family in (OVERLAP, SYNCHRONOUS) if base.__name__ in family), None)
+    if family is None:
+        raise NotSupported(f"{name} is none of {', '.join((*OVERLAP, *SYNCHRONOUS))}")
+    for method in ("verify", "forward_batch_generation", "draft"):
+        owner = next((base for base in bases if method in vars(base)), None)
+        if owner is not None and owner.__name__ not in (*family, "BaseSpecWorker", "TpModelWorker"):
+            raise NotSupported(f"{name} has a {method} of its own ({owner.__module__}.{owner.__qualname__})")
+    if not hasattr(worker, "req_to_token_pool"):
+        raise NotSupported(f"{name} has no req_to_token_pool")
+    return family
 
 
 def _check_deployment(arguments: Any) -> None:
@@ -88,19 +100,15 @@ def _target_worker(scheduler: Any, worker: Any) -> tuple[str, Any]:
     raise NotSupported(f"{type(worker).__name__} holds the target worker in no attribute of its own")
 
 
-def _check_tree(worker: Any) -> None:
+def _check_result() -> None:
+    """An overlap worker's result has to say how many tokens a request got, and how far apart they lie."""
     result = {field.name for field in dataclasses.fields(of_tree("managers.utils", "GenerationBatchResult"))}
     for name in ("accept_lens", "next_draft_input", "speculative_num_draft_tokens"):
         if name not in result:
             raise NotSupported(f"a step's result has no {name} in this tree")
-    if "bonus_tokens" not in {
-        field.name for field in dataclasses.fields(of_tree("speculative.eagle_info", "EagleDraftInput"))
-    }:
+    handed_on = {field.name for field in dataclasses.fields(of_tree("speculative.eagle_info", "EagleDraftInput"))}
+    if "bonus_tokens" not in handed_on:
         raise NotSupported("the draft input has no bonus_tokens in this tree")
-    if not hasattr(worker, "req_to_token_pool"):
-        raise NotSupported(f"{type(worker).__name__} has no req_to_token_pool")
-    if "batch" not in " ".join(inspect.signature(type(worker).forward_batch_generation).parameters):
-        raise NotSupported(f"{type(worker).__name__}.forward_batch_generation takes no batch")
 
 
 def _has_state(runner: Any) -> bool:

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from pathtrace.instrument.disable.draft_state import DraftState
 from pathtrace.instrument.disable.hysteresis import Switch
-from pathtrace.instrument.disable.v2 import OrdinaryDecode
+from pathtrace.instrument.disable.v1 import CannotUndo, DecodeV1
+from pathtrace.instrument.disable.v2 import DecodeV2
 from pathtrace.instrument.output import say
 
 FAILURES_IN_A_ROW = 5
@@ -25,11 +27,16 @@ class Disable:
         is_given_up: whether it failed so often in a row that it does nothing any more.
     """
 
-    mechanism = "v2"
-
-    def __init__(self, switch: Switch, decode: OrdinaryDecode, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        switch: Switch,
+        decode: DecodeV1 | DecodeV2,
+        state: DraftState,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.switch = switch
         self.decode = decode
+        self.state = state
         self.off_steps = 0
         self.failures: dict[str, int] = {}
         self.is_given_up = False
@@ -39,6 +46,11 @@ class Disable:
         self._unsaid = 0
 
     @property
+    def mechanism(self) -> str:
+        """How speculation is turned off."""
+        return self.decode.name
+
+    @property
     def threshold(self) -> int | None:
         """The largest batch that speculates; None once it was given up."""
         return None if self.is_given_up else self.switch.threshold
@@ -46,7 +58,7 @@ class Disable:
     def choose(self, batch: Any, mode: str, size: int | None, own: Callable[..., Any]) -> Callable[..., Any] | None:
         """The step to run in place of ``own``, None for that one."""
         if mode == "prefill":
-            self.decode.prefilled(batch)
+            self.state.prefilled(batch)
             return None
         if mode != "decode" or not size:
             return None
@@ -57,8 +69,7 @@ class Disable:
         if not is_off:
             self._return_to(batch, own)
             return None
-        missed = self.decode.missed
-        if missed is not None and not missed.has_room(size):
+        if not self.state.has_room(size):
             self._return_to(batch, own)
 
         def step(*args: Any, **kwargs: Any) -> Any:
@@ -69,6 +80,8 @@ class Disable:
     def _off(self, batch: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             result = self.decode.step(*args, **kwargs)
+        except CannotUndo as problem:
+            raise problem.__cause__ or problem from None
         except Exception as problem:
             self._failed("a step without speculation", problem)
             self._return_to(batch, own)
@@ -80,10 +93,10 @@ class Disable:
     def _return_to(self, batch: Any, own: Callable[..., Any]) -> None:
         """Before the draft is used: it has to know what was decoded without it."""
         try:
-            self.decode.show_draft(batch, own)
+            self.state.show(batch, own)
         except Exception as problem:
             self._failed("letting the draft catch up", problem)
-            self.decode.give_up_missed()
+            self.state.give_up()
 
     def _failed(self, doing: str, problem: Exception) -> None:
         kind = f"{doing}: {type(problem).__name__}"

@@ -53,13 +53,16 @@ def catch_up(
     target = getattr(worker, attribute)
     device = batch.seq_lens.device
     chosen = torch().tensor(gap.members, dtype=torch().int64, device=device)
-    bonus = batch.spec_info.bonus_tokens[chosen]
+    drafted = batch.spec_info
+    bonus = (drafted.bonus_tokens if hasattr(drafted, "bonus_tokens") else drafted.verified_id)[chosen]
     part = _prefill_of(batch, gap, chosen, tokens, worker)
     said = of_tree("layers.logits_processor", "LogitsProcessorOutput")(next_token_logits=None, hidden_states=hidden)
     result = of_tree("managers.utils", "GenerationBatchResult")(logits_output=said, next_token_ids=bonus)
     setattr(worker, attribute, Replayed(target, result))
     try:
-        return own(part).next_draft_input
+        # Overlap workers hand the draft input on in the result, synchronous ones in the batch.
+        handed_on = own(part).next_draft_input
+        return part.spec_info if handed_on is None else handed_on
     finally:
         setattr(worker, attribute, target)
 

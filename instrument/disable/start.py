@@ -20,13 +20,13 @@ def disable_for(settings: Settings, scheduler: Any, worker: Any) -> Disable:
         Refused: speculation of this worker cannot be turned off.
     """
     try:
-        decode = ordinary_decode(scheduler, worker, settings.is_warm, settings.has_off_graphs)
+        decode, state = ordinary_decode(scheduler, worker, settings.is_warm, settings.has_off_graphs)
     except NotSupported as problem:
         raise Refused(str(problem)) from problem
     except Exception as problem:
         # Whatever goes wrong in the server's own code while graphs are captured or memory is taken.
         raise Refused(f"preparing it failed: {type(problem).__name__}: {problem}{_place(problem)}") from problem
-    policy = Disable(Switch(settings.threshold, Hysteresis(*settings.hysteresis)), decode)
+    policy = Disable(Switch(settings.threshold, Hysteresis(*settings.hysteresis)), decode, state)
     say(f"pathtrace: {_line(policy, settings)}")
     return policy
 
@@ -38,13 +38,13 @@ def _place(problem: BaseException) -> str:
 
 
 def _line(policy: Disable, settings: Settings) -> str:
-    target, missed = policy.decode.target, policy.decode.missed
+    target, capacity = policy.decode.target, policy.state.capacity
     share, steps = settings.hysteresis
     graphs = "no decode graphs of its own"
     if target.own_graphs is not None:
         memory = "" if target.memory_mib is None else f" and {target.memory_mib:.0f} MiB"
         graphs = f"decode graphs of its own ({target.seconds:.1f} s{memory})"
-    state = "draft state cold" if missed is None else f"draft catches up from {missed.capacity} positions"
+    state = "draft state cold" if capacity is None else f"draft catches up from {capacity} positions"
     return (
         f"Dynamic speculation disable enabled at threshold={settings.threshold} (mechanism {policy.mechanism}; back on "
         f"below {share:g} of it for {steps} steps; {graphs}; {state})"

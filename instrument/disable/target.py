@@ -22,6 +22,8 @@ class OrdinaryTarget:
     Attributes:
         runner: the model runner.
         nothing: the tree's own value for "no speculative algorithm".
+        capture_mode: which hidden states it hands out: all, or none where the draft does not read them.
+        with_hidden: whether the draft reads them.
         graphs: name of the attribute that holds the graph runner.
         own_graphs: decode graphs without speculation; None where it runs without graphs.
         own_attention: the attention backend that they were captured with; None where the server's own serves.
@@ -31,11 +33,25 @@ class OrdinaryTarget:
 
     runner: Any
     nothing: Any
+    capture_mode: Any
+    with_hidden: bool
     graphs: str
     own_graphs: Any = None
     own_attention: Any = None
     memory_mib: float | None = None
     seconds: float = 0.0
+
+    def hidden_of(self, logits: Any) -> Any:
+        """The hidden states that the draft needs of a step, one row a request; None where it needs none.
+
+        Raises:
+            RuntimeError: the target handed out none.
+        """
+        if not self.with_hidden:
+            return None
+        if logits.hidden_states is None:
+            raise RuntimeError("the target handed out no hidden states")
+        return logits.hidden_states
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -62,19 +78,21 @@ def ordinary_target(runner: Any, with_hidden: bool, want_graphs: bool) -> Ordina
         want_graphs: whether graphs are wanted at all.
     """
     graphs = next((name for name in RUNNERS if hasattr(runner, name)), RUNNERS[0])
-    target = OrdinaryTarget(runner, of_tree("speculative.spec_info", "SpeculativeAlgorithm").NONE, graphs)
+    nothing = of_tree("speculative.spec_info", "SpeculativeAlgorithm").NONE
+    modes = of_tree("model_executor.forward_batch_info", "CaptureHiddenMode")
+    target = OrdinaryTarget(runner, nothing, modes.FULL if with_hidden else modes.NULL, with_hidden, graphs)
     existing = getattr(runner, graphs, None)
     if want_graphs and existing is not None and _captures(existing):
-        _capture(target, existing, with_hidden)
+        _capture(target, existing)
     return target
 
 
 def _captures(runner: Any) -> bool:
     """Whether a runner replays graphs; newer trees put one that runs eagerly in the same place."""
-    return "attn_backend" in inspect.signature(type(runner).__init__).parameters and hasattr(runner, "capture")
+    return hasattr(runner, "capture") and "Eager" not in type(runner).__name__
 
 
-def _capture(target: OrdinaryTarget, existing: Any, with_hidden: bool) -> None:
+def _capture(target: OrdinaryTarget, existing: Any) -> None:
     runner = target.runner
     arguments = runner.server_args
     began, before = time.perf_counter(), _free_mib(runner)
@@ -82,10 +100,12 @@ def _capture(target: OrdinaryTarget, existing: Any, with_hidden: bool) -> None:
     try:
         # A backend of its own: graphs keep addresses of the backend's buffers, and the server's own are in use.
         attention = runner._get_attention_backend(init_new_workspace=True)
-        arguments.enable_return_hidden_states = with_hidden
+        arguments.enable_return_hidden_states = target.with_hidden
         target.own_attention = attention
         with target.active():
-            target.own_graphs = type(existing)(runner, attn_backend=attention)
+            # Where the constructor takes no backend it takes the runner's, which is this one in here.
+            takes_it = "attn_backend" in inspect.signature(type(existing).__init__).parameters
+            target.own_graphs = type(existing)(runner, **({"attn_backend": attention} if takes_it else {}))
     finally:
         runner.init_new_workspace, arguments.enable_return_hidden_states = kept
     target.seconds = time.perf_counter() - began

@@ -61,7 +61,7 @@ def test_a_threshold_that_a_worker_cannot_act_upon_is_refused_and_its_steps_run(
     built = lines(done)[0]
     assert isinstance(built, Built)
     assert (built.mechanism, built.threshold, built.acts_at, built.problem) == ("observe", 8, None, None)
-    assert built.refused == "EAGLEWorker is none of EAGLEWorkerV2, StandaloneWorkerV2"
+    assert built.refused is not None and "EAGLEWorker" in built.refused
     assert f"THE THRESHOLD 8 IS NOT ACTED UPON: {built.refused}" in done.stderr
     assert "disable enabled" not in done.stderr
     assert done.stdout.splitlines()[1:] == ["step ('v1', 2)", "step ('v1', 2)", "step ('v1', 1)"]

@@ -9,24 +9,16 @@ import pytest
 
 from pathtrace.instrument.disable.hysteresis import Hysteresis, Switch
 from pathtrace.instrument.disable.policy import FAILURES_IN_A_ROW, Disable
-
-
-class Room:
-    """A ledger with room for so many steps."""
-
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-    def has_room(self, size: int) -> bool:
-        return self.left > 0
+from pathtrace.instrument.disable.v1 import CannotUndo
 
 
 class Decode:
-    """Writes down what is asked of it."""
+    """The decoding and the draft's state in one: writes down what is asked of it; has room for so many steps."""
+
+    name = "v2"
 
     def __init__(self, steps: int = 100) -> None:
-        self.missed = Room(steps)
-        self.size = steps
+        self.left = self.size = steps
         self.log: list[str] = []
         self.fails: set[str] = set()
 
@@ -37,17 +29,20 @@ class Decode:
 
     def step(self, batch: Any) -> str:
         self._do("off")
-        self.missed.left -= 1
+        self.left -= 1
         return "off"
 
     def prefilled(self, batch: Any) -> None:
         self._do("prefilled")
 
-    def show_draft(self, batch: Any, own: Any) -> None:
-        self._do("caught up")
-        self.missed.left = self.size
+    def has_room(self, size: int) -> bool:
+        return self.left > 0
 
-    def give_up_missed(self) -> None:
+    def show(self, batch: Any, own: Any) -> None:
+        self._do("caught up")
+        self.left = self.size
+
+    def give_up(self) -> None:
         self._do("given up")
 
 
@@ -55,7 +50,8 @@ class Steps:
     def __init__(self, decode: Decode, threshold: int = 2) -> None:
         self.decode = decode
         self.now = 0.0
-        self.policy = Disable(Switch(threshold, Hysteresis(steps=1)), decode, lambda: self.now)  # type: ignore[arg-type]
+        stand_in: Any = decode
+        self.policy = Disable(Switch(threshold, Hysteresis(steps=1)), stand_in, stand_in, lambda: self.now)
 
     def own(self, batch: Any) -> str:
         self.decode.log.append("own")
@@ -111,6 +107,18 @@ def test_failures_in_a_row_end_it(capfd: pytest.CaptureFixture[str]) -> None:
     assert steps.decode.log.count("off") == FAILURES_IN_A_ROW
     assert (steps.policy.is_given_up, steps.policy.threshold) == (True, None)
     assert "given up" in capfd.readouterr().err
+
+
+def test_a_step_that_cannot_be_undone_ends_as_it_would_without_the_hook() -> None:
+    steps = Steps(Decode())
+
+    def step(batch: Any) -> str:
+        raise CannotUndo from MemoryError("out of slots")
+
+    steps.decode.step = step  # type: ignore[method-assign]
+    with pytest.raises(MemoryError):
+        steps.run(3)
+    assert steps.decode.log == []
 
 
 def test_one_success_begins_the_count_anew() -> None:
