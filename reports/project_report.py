@@ -38,7 +38,7 @@ def _block(each: Checked) -> list[Line]:
     style: Style = "good" if each.exit_code == 0 else "bad"
     title = line(Piece(printable(each.name), "head"), "  ", Piece(printable(headline(each.answer)), style))
     known = [line(Piece(f"{each.known} known, let pass", "dim"), indent=2)] if each.known else []
-    notes = [] if each.exit_code == 0 else notes_block(each.answer.notes)
+    notes = notes_block(each.answer.notes)
     return [title, line(Piece(place, "dim"), indent=2), *findings_block(each.answer.findings), *known, *notes]
 
 

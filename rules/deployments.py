@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from pathtrace.rules.dead_variable import DeadVariable
 from pathtrace.rules.fingerprint import fingerprint
 from pathtrace.rules.locate import located
 from pathtrace.rules.model import Rule, Subject
@@ -15,6 +16,7 @@ from pathtrace.rules.unused_suppression import UnusedSuppression
 from pathtrace.tracer.answer import Finding, Site
 from pathtrace.tracer.change.given import Change, given_change, judged
 from pathtrace.tracer.change.hook_targets import HookTarget, judged_hooks
+from pathtrace.tracer.manifests.model import FoundLaunch
 from pathtrace.tracer.project.check import Answered, Checked
 
 
@@ -39,7 +41,7 @@ def judge_deployments(
     """
     subjects = _subjects(answered, rules, change, targets)
     found = [
-        tuple(located(each, one.deployment) for each in findings(rules, subject))
+        tuple(located(each, one.deployment) for each in findings(rules, subject) if not _for_the_file(each, one))
         for one, subject in zip(answered, subjects, strict=True)
     ]
     comments = _comments(answered, found)
@@ -53,6 +55,13 @@ def judge_deployments(
         )
         checked[0] = _with_more(checked[0], UnusedSuppression().check(unused))
     return tuple(checked)
+
+
+def _for_the_file(finding: Finding, one: Answered) -> bool:
+    """Whether a variable that the tree does not read is there for the file that sets it: ``export TP=8; ... $TP``."""
+    found = one.deployment.found
+    is_used = isinstance(found, FoundLaunch) and finding.input in found.refers_to
+    return is_used and finding.code == DeadVariable.code
 
 
 def _subjects(

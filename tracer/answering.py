@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pathtrace.tracer.answer import Answer, Assumption, Expect, LogLine, Place, Refusal, Scalar
-from pathtrace.tracer.chain import Slice
+from pathtrace.tracer.chain import Slice, deciding_variables
 from pathtrace.tracer.changes import candidates, search
 from pathtrace.tracer.check import CheckRequest
 from pathtrace.tracer.dependencies import Dependencies
@@ -21,6 +21,7 @@ from pathtrace.tracer.ignored import ignored
 from pathtrace.tracer.launch.model import Launch
 from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.stages import resolved_view_of
+from pathtrace.tracer.unseen import evaluate_unseen
 from pathtrace.tracer.verdict import condition
 
 # `name=value` of a call, `'name': value` of a dictionary.
@@ -45,7 +46,6 @@ def evaluator_for(request: CheckRequest) -> Evaluator:
     return Evaluator(tree, parse_facts(request.assume), LaunchFiles(request))
 
 
-WORKERS = "sglang/srt/speculative/"
 _KEPT: dict[Any, Evaluator] = {}
 _MOST_KEPT = 4
 
@@ -91,13 +91,13 @@ def _open_names(launch: Launch) -> tuple[str, ...]:
 def answer(request: CheckRequest) -> tuple[Answer, Dependencies]:
     """The answer, and the files it was made from."""
     evaluator = kept_evaluator(request)
-    done = evaluator.evaluate(inputs_of(request))
+    done = evaluate_unseen(evaluator, inputs_of(request), request)
     made = describe(request, evaluator, done)
     sources, entered = evaluator.sources, evaluator.entered
     unentered = {
         path: frozenset(sources.asked.get(path, set())) | request.environment.values.keys()
         for path, data in sources.probes.items()
-        if data is not None and path.startswith(WORKERS) and path not in entered
+        if data is not None and path not in entered
     }
     return made, Dependencies(sources.probes, frozenset(evaluator.files.read), unentered)
 
@@ -129,7 +129,8 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> An
         notes=_notes(request, evaluator, done),
     )
     edits = candidates(done, decisions, chain.texts)
-    made = replace(made, ignored=ignored(evaluator, done, request.environment.sources))
+    deciding = frozenset(deciding_variables(decisions))
+    made = replace(made, ignored=ignored(evaluator, done, request.environment.sources, deciding))
     if request.expect is not None:
         worker = made.worker
         met = worker is not None and request.expect in (worker.cls, f"{worker.module}.{worker.cls}")
@@ -224,6 +225,9 @@ def _notes(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> tupl
                 f"your shell sets {name}, which this tree reads; it is not part of this answer "
                 f"(--inherit-env or --env {name}=... makes it so)"
             )
+    if done.inputs.perhaps and request.launch.unseen is not None:
+        names, sources = ", ".join(done.inputs.perhaps), " or ".join(request.launch.unseen.sources)
+        notes.append(f"{names} may be set by {sources}, which is not read: --env NAME=VALUE states it")
     for text in request.launch.unparsed:
         notes.append(f"not read from the launch: {text}")
     return tuple(dict.fromkeys(notes))

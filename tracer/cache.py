@@ -55,6 +55,7 @@ def key(request: CheckRequest) -> str:
         (FORMAT, __version__, own_digest(), request.tree.info, os.getcwd()),
         (launch.entry, launch.argv, sorted(launch.kwargs.items(), key=str), launch.unparsed),
         (sorted(environment.values.items()), sorted(environment.sources.items()), _shell_names(request)),
+        (launch.unseen, sorted(environment.passed_on)),
         (request.model_config, request.draft_config, sorted(request.assume.items())),
         (str(cache_folder({**os.environ, **environment.values})),),
         (request.expect, request.changes, request.python, package_folders(request.python, "transformers")),
@@ -77,9 +78,16 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} has no place in an answer")
 
 
+# Of these files what is written without the bodies of its functions is worked out at once: they are what people edit.
+WORKERS = "sglang/srt/speculative/"
+# Of others once they have changed: file names, by the name of the entry.
+_edited: dict[str, set[str]] = {}
+
+
 def load_answer(request: CheckRequest) -> Answer | None:
     """The kept answer, if every file it was made from is unchanged."""
-    body = read_entry(folder() / key(request))
+    name = key(request)
+    body = read_entry(folder() / name)
     if body is None:
         return None
     try:
@@ -90,7 +98,9 @@ def load_answer(request: CheckRequest) -> Answer | None:
         return None
     if any(digest(read_file(path)) != kept for path, kept in other_files.items()):
         return None
+    _edited[name] = set(skeletons)
     changed = [path for path, kept in tree_files.items() if digest(request.tree.read(path)) != kept]
+    _edited[name].update(changed)
     return answer if all(_same_skeleton(request.tree, path, skeletons.get(path)) for path in changed) else None
 
 
@@ -116,7 +126,11 @@ def store_answer(request: CheckRequest, answer: Answer, dependencies: Dependenci
     from pathtrace.tracer.dependencies import Shown, shown_lines, skeleton
 
     skeletons = {}
+    name = key(request)
+    edited = _edited.pop(name, set())
     for path, names in dependencies.unentered.items():
+        if not path.startswith(WORKERS) and path not in edited:
+            continue
         shown = Shown(shown_lines(answer, path), tuple(sorted(names)))
         made = skeleton(dependencies.tree_files[path], shown)
         if made is not None:
@@ -127,4 +141,4 @@ def store_answer(request: CheckRequest, answer: Answer, dependencies: Dependenci
         {path: digest(read_file(path)) for path in dependencies.other_files},
         skeletons,
     )
-    write_entry(folder() / key(request), pickle.dumps(entry))
+    write_entry(folder() / name, pickle.dumps(entry))

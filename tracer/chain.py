@@ -309,3 +309,15 @@ class Slice:
 
 def _distinct(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
     return tuple(dict.fromkeys(readings))
+
+
+def deciding_variables(decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """Environment variables that a chain reads, whether they are set or not."""
+    origins = (
+        origin
+        for decision in decisions
+        for reading in decision.readings
+        for origin in reading.origins
+        if origin.kind == "variable"
+    )
+    return tuple(dict.fromkeys(origin.text.split("=")[0].split(" ")[0] for origin in origins))

@@ -23,7 +23,7 @@ class Dependencies:
     Attributes:
         tree_files: files of the tree, those that were looked for and not there included.
         other_files: files outside of it.
-        unentered: of the workers' files, those none of whose functions ran, each with the names of which
+        unentered: of the tree's files, those none of whose functions ran, each with the names of which
             it was asked whether the file mentions them.
     """
 

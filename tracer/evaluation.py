@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from pathtrace.tracer.collecting import COLLECTOR
 from pathtrace.tracer.eval.machine import Machine
 from pathtrace.tracer.eval.slots import NUMBERING
 from pathtrace.tracer.eval.sources import Sources
-from pathtrace.tracer.eval.values import Unknown
+from pathtrace.tracer.eval.values import ABSENT, Unknown
 from pathtrace.tracer.launch.open_text import is_open, shown, waits_for
 from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.requirements import Present, required_packages
@@ -32,6 +32,7 @@ class Inputs:
         open_kwargs: those whose values are not known.
         environ: variables of the server; a value may have pieces that are not stated, as may a word.
         serve: whether ``argv`` are words of ``sglang serve``.
+        perhaps: variables that may be set to anything by what is not read.
     """
 
     argv: tuple[str, ...]
@@ -39,6 +40,7 @@ class Inputs:
     kwargs: Mapping[str, Any] | None = None
     serve: bool = False
     open_kwargs: tuple[str, ...] = ()
+    perhaps: tuple[str, ...] = ()
 
 
 @dataclass
@@ -79,9 +81,11 @@ class Evaluator:
         self.count += 1
         machine = self._machine
         environ = variables_of(inputs.environ)
-        if machine is None or not machine.reset(environ):
+        loaded = () if machine is None else machine.load_reads.keys() & set(inputs.perhaps)
+        if machine is None or loaded or not machine.reset(environ):
             machine = self._machine = Machine(self.sources, environ, self.facts)
             machine.entered = self.entered
+        _open(machine, inputs.perhaps)
         machine.present |= {value.text for value in environ.values() if type(value) is Unknown}
         machine.present |= {
             shown(part) for word in inputs.argv for part in (word, word.partition("=")[2]) if is_open(part)
@@ -111,6 +115,16 @@ def variables_of(environ: Mapping[str, str]) -> Mapping[str, Any]:
         name: Unknown(f"os.environ[{name!r}]", waits_for(value)) if is_open(value) else value
         for name, value in environ.items()
     }
+
+
+def _open(m: Machine, names: Sequence[str]) -> None:
+    """Variables that something may set which is not read: they are as they are, or anything."""
+    for name in names:
+        roots = frozenset({f"--env {name}=..."})
+        value = Unknown(f"os.environ[{name!r}]", roots)
+        m.present.add(value.text)
+        test = m.conditions.atom(f"{name} comes from elsewhere", f"{name} is set outside of what is read", roots)
+        m.environ.slots[name] = m.conditions.ite(test, value, m.environ.slots.get(name, ABSENT))
 
 
 def load_yaml(text: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 
 from pathtrace.tracer.answer import Ignored, Place
@@ -48,9 +48,16 @@ _FOREIGN = (
 )
 
 
-def ignored(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> tuple[Ignored, ...]:
-    """Variables and flags of this launch that do not count."""
-    return (*overwritten(done), *_variables(evaluator, done, sources))
+def ignored(
+    evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str], deciding: Set[str] = frozenset()
+) -> tuple[Ignored, ...]:
+    """Variables and flags of this launch that do not count.
+
+    Args:
+        sources: where each variable comes from.
+        deciding: variables that a step of the chain reads: they count, whatever else they do.
+    """
+    return (*overwritten(done), *_variables(evaluator, done, sources, deciding))
 
 
 def overwritten(done: Evaluated) -> tuple[Ignored, ...]:
@@ -87,7 +94,9 @@ def _writing_line(m: Machine, r0: int, field: str) -> Place | None:
     return None if found is None else place_of(m, found)
 
 
-def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]) -> Iterator[Ignored]:
+def _variables(
+    evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str], deciding: Set[str]
+) -> Iterator[Ignored]:
     m = done.machine
     reads = set(m.env_reads)
     for name, value in done.inputs.environ.items():
@@ -98,7 +107,8 @@ def _variables(evaluator: Evaluator, done: Evaluated, sources: Mapping[str, str]
         if became is not None:
             yield replace(became, value=written)
         elif name in reads:
-            yield from _warned(evaluator, done, name, written)
+            if name not in deciding:
+                yield from _warned(evaluator, done, name, written)
         elif not mentioned(evaluator.tree, name):
             yield Ignored("variable", name, written, "unread")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pathtrace.tracer.launch.model import Unseen
 from pathtrace.tracer.manifests.compose import launches_in_compose
 from pathtrace.tracer.manifests.model import Found, FoundLaunch, Spot, UnreadLaunch
 from pathtrace.tracer.manifests.yaml_launches import launches_in_yaml
@@ -186,9 +187,15 @@ def test_environment_wins_over_later_env_file_over_earlier_one(tmp_path: Path) -
     assert one.notes == ()
 
 
-def test_a_file_of_variables_that_is_not_there_is_noted(tmp_path: Path) -> None:
-    (note,) = launch(service("command: sglang serve", "env_file: no.env"), {}, tmp_path).notes
-    assert note.startswith("env_file no.env is not read (no such file")
+def test_a_file_of_variables_that_is_not_there_may_set_any(tmp_path: Path) -> None:
+    unseen = launch(service("command: sglang serve", "env_file: no.env"), {}, tmp_path).launch.unseen
+    assert unseen is not None and not unseen.replaces
+    assert unseen.sources[0].startswith("the env_file no.env (no such file")
+
+
+def test_a_service_that_is_extended_may_set_any_variable() -> None:
+    unseen = launch(service("command: sglang serve", "extends: {service: base}")).launch.unseen
+    assert unseen == Unseen(("the service that this one extends",))
 
 
 @pytest.mark.parametrize(
@@ -197,10 +204,6 @@ def test_a_file_of_variables_that_is_not_there_is_noted(tmp_path: Path) -> None:
         (["command: sglang serve --tp 2 && echo"], "Compose reads command only up to `&& echo`, as no shell runs it"),
         (["command: [sglang, serve, --tp, 2]"], "`2` in command is no text, which Compose refuses; put it in quotes"),
         (["command: --model-path m"], "the image's entry point is taken to start the server"),
-        (
-            ["command: sglang serve", "extends: {service: base}"],
-            "what the service extends is not followed; variables may come from there",
-        ),
         (
             ["command: sglang serve", "command: sglang serve --tp 2"],
             "`command` stands twice in the service, which Compose refuses; the last counts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.launch.model import Unseen
 from pathtrace.tracer.manifests.kubernetes import launches_in_kubernetes
 from pathtrace.tracer.manifests.model import Found, FoundLaunch, Spot, UnreadLaunch
 from pathtrace.tracer.manifests.yaml_launches import launches_in_yaml
@@ -204,7 +205,7 @@ def test_one_key_of_a_config_map() -> None:
 def test_variables_from_outside_of_the_file_are_open(source: str, shown: str) -> None:
     one = launch(pod("command: [sglang, serve, --tp, $(TP)]", f"envFrom: [{{{source}: {{name: settings}}}}]"))
     assert one.launch.argv == ("--tp", "\0$(TP)\0")
-    assert one.notes == (f"variables from {shown} are not known, as it is not in the file; give them with --env",)
+    assert one.launch.unseen == Unseen((shown,))
 
 
 def test_a_secret_is_not_read_even_from_the_same_file() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.launch.model import Unseen
 from pathtrace.tracer.manifests.model import Found, FoundLaunch, Spot, UnreadLaunch
 from pathtrace.tracer.manifests.systemd import launches_in_unit
 
@@ -81,9 +82,8 @@ def test_a_unit_as_people_write_it() -> None:
         Spot(17, 23),
     )
     assert found.variables == {"SGLANG_NOTE": Spot(8, 13), "CUDA_VISIBLE_DEVICES": Spot(8, 37), "TP": Spot(9, 13)}
-    assert found.notes == (
-        "the variables from /etc/sglang/server.env are not known, and may replace those of the unit",
-    )
+    assert found.launch.unseen == Unseen(("the file /etc/sglang/server.env",), replaces=True)
+    assert found.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -203,18 +203,26 @@ def test_a_given_value_fills_a_variable_of_the_command() -> None:
             "PassEnvironment=A B\nEnvironment=B=1",
             ["A comes from the environment of systemd, which is not known; --env A=... states it"],
         ),
-        (
-            "EnvironmentFile=/etc/a\nEnvironmentFile=-/etc/%i",
-            [
-                "the variables from /etc/a are not known, and may replace those of the unit",
-                "the variables from /etc/%i are not known, and may replace those of the unit",
-            ],
-        ),
-        ("EnvironmentFile=/etc/a\nEnvironmentFile=", []),
     ],
 )
 def test_variables_from_elsewhere_are_noted(lines: str, notes: list[str]) -> None:
     assert list(one(f"[Service]\n{lines}\n{START}\n").notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("lines", "sources"),
+    [
+        ("EnvironmentFile=/etc/a\nEnvironmentFile=-/etc/%i", ("the file /etc/a", "the file /etc/%i")),
+        ("EnvironmentFile=/etc/a\nEnvironmentFile=", ()),
+    ],
+)
+def test_files_of_variables_may_replace_those_of_the_unit(lines: str, sources: tuple[str, ...]) -> None:
+    expected = Unseen(sources, replaces=True) if sources else None
+    assert one(f"[Service]\n{lines}\n{START}\n").launch.unseen == expected
+
+
+def test_a_variable_that_systemd_passes_on_is_forwarded() -> None:
+    assert one(f"[Service]\nPassEnvironment=A B\nEnvironment=B=1\n{START}\n").launch.forwarded == frozenset({"A"})
 
 
 def test_a_variable_that_nothing_states_may_stand_for_any_flags() -> None:

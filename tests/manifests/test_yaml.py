@@ -152,11 +152,11 @@ def test_a_file_that_does_not_mention_sglang_is_not_parsed() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_read(text: str, sentence: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(BadInput) as error:
         launches_in_yaml(MENTION + text, "f", {}, None)
     assert str(error.value) == sentence
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 LEVELS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -174,10 +174,10 @@ LEVELS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     ],
 )  # fmt: skip
 def test_aliases_that_stand_for_a_huge_file(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(BadInput, match="over 100000 values when its aliases are filled in"):
         launches_in_yaml(MENTION + text, "f", {}, None)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 SERVICES = "services:\n  a:\n    command: sglang serve "
@@ -199,10 +199,10 @@ SERVICES = "services:\n  a:\n    command: sglang serve "
     ],
 )
 def test_a_long_file_takes_time_in_proportion(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     outcome(text)
     # Quadratic work at this size would take minutes.
-    assert time.perf_counter() - start < 15
+    assert time.process_time() - start < 15
 
 
 def outcome(text: str) -> object:

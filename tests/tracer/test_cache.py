@@ -166,6 +166,25 @@ def test_any_other_edit_of_the_workers_file_counts(
     assert len(made) == 2
 
 
+def test_of_a_file_that_is_being_edited_only_the_outside_of_its_functions_counts(
+    kept: Path, folder: Path, made: list[Answer]
+) -> None:
+    """server_args.py imports it, and none of its functions runs before the worker is chosen."""
+    file = "reasoning_parser.py"
+    question(folder)
+    for number, count in ((1, 2), (2, 2), (3, 2)):
+        edit(
+            folder,
+            file,
+            lambda text, number=number: text.replace("        self.", f"        # {number}\n        self.", 1),
+        )
+        question(folder)
+        assert len(made) == count
+    edit(folder, file, lambda text: text.replace("\nclass ", "\nraise ValueError()\n\n\nclass ", 1))
+    question(folder)
+    assert len(made) == 3
+
+
 def test_a_file_that_appears_counts(kept: Path, folder: Path, made: list[Answer]) -> None:
     """A package beside a module of the same name hides the module."""
     question(folder)

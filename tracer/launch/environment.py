@@ -26,10 +26,12 @@ class Environment:
     Attributes:
         values: name to value.
         sources: name to ``launch``, ``--env``, ``--env-file FILE:LINE`` or ``inherited``.
+        passed_on: names that the launch takes over from a caller whose environment is not known.
     """
 
     values: Mapping[str, str]
     sources: Mapping[str, str]
+    passed_on: frozenset[str] = frozenset()
 
 
 def merge_environment(
@@ -81,7 +83,8 @@ def merge_environment(
         sources.pop(name, None)
     for name, value in launch.env.items():
         put(name, value, "launch")
-    return Environment(values, sources)
+    unknown = launch.forwarded - values.keys() if inherited is None and launch.outside == "given" else frozenset()
+    return Environment(values, sources, unknown)
 
 
 def read_env_file(path: Path) -> list[tuple[str, str | None, int]]:

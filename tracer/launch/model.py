@@ -10,6 +10,19 @@ Outside = Literal["kept", "given", "none"]
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """Variables that something sets which is not read: any variable may be among them.
+
+    Attributes:
+        sources: what sets them, as a person names it: ``the ConfigMap serving-env``.
+        replaces: whether they win over what the launch sets itself.
+    """
+
+    sources: tuple[str, ...]
+    replaces: bool = False
+
+
+@dataclass(frozen=True)
 class Launch:
     """One launch of an SGLang server.
 
@@ -33,6 +46,7 @@ class Launch:
             nevertheless (``docker run -e K``).
         unexported: shell variables that the launch sets without exporting them (``K=V;``). The
             server sees them only if the same name is in its environment already.
+        unseen: what may set further variables, and is not read; None where nothing does.
     """
 
     entry: Literal["launch_server", "serve", "engine", "server_args", "bare"]
@@ -45,3 +59,4 @@ class Launch:
     outside: Outside = "kept"
     forwarded: frozenset[str] = frozenset()
     unexported: Mapping[str, str] = field(default_factory=dict)
+    unseen: Unseen | None = None

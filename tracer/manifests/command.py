@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.launch.calls import engine_call
-from pathtrace.tracer.launch.model import Launch
+from pathtrace.tracer.launch.model import Launch, Unseen
 from pathtrace.tracer.launch.open_text import MARK, is_open, shown, waits_for
 from pathtrace.tracer.launch.prefixes import SHELLS, strip_prefixes
 from pathtrace.tracer.launch.program import PythonCode, basename, recognise, scan
@@ -96,6 +96,18 @@ def launches_of(
         return reading.read(strip_prefixes(texts, around), around)
     except BadInput as error:
         return [reading.unread(error.message)] if _starts_a_server(texts) else []
+
+
+def with_unseen(found: Sequence[Found], unseen: Unseen) -> list[Found]:
+    """The same launches, whose variables may also be set by what is not read."""
+    if not unseen.sources:
+        return list(found)
+    return [
+        replace(each, launch=replace(each.launch, unseen=unseen))
+        if isinstance(each, FoundLaunch) and each.launch.outside != "none"
+        else each
+        for each in found
+    ]
 
 
 def hidden_flags(words: Sequence[str]) -> int | None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.launch.environment import read_env_file
+from pathtrace.tracer.launch.model import Unseen
 from pathtrace.tracer.launch.open_text import is_open, opened, shown
-from pathtrace.tracer.manifests.command import Written, is_wholly_open, launches_of
+from pathtrace.tracer.manifests.command import Written, is_wholly_open, launches_of, with_unseen
 from pathtrace.tracer.manifests.compose_words import split_command
 from pathtrace.tracer.manifests.filling import Filling
 from pathtrace.tracer.manifests.interpolation import ComposeValues
@@ -88,6 +89,7 @@ class _Service:
     visits: Visits
     env: dict[str, Written] = field(default_factory=dict)
     forwarded: set[str] = field(default_factory=set)
+    unseen: list[str] = field(default_factory=list)
 
     @property
     def notes(self) -> list[str]:
@@ -110,7 +112,7 @@ class _Service:
                         extends,
                     )
                 ]
-            self.notes.append("what the service extends is not followed; variables may come from there")
+            self.unseen.append("the service that this one extends")
         repeated = [key for key in self.table.repeated if key in ("command", "entrypoint", "environment", "env_file")]
         self.notes.extend(
             f"`{key}` stands twice in the service, which Compose refuses; the last counts" for key in repeated
@@ -123,7 +125,7 @@ class _Service:
         self._environment(self.table.get("environment"))
         if not entry and words[0].text.startswith("-"):
             self.notes.append("the image's entry point is taken to start the server")
-        return launches_of(
+        found = launches_of(
             words,
             self.env,
             name=self.name,
@@ -133,6 +135,7 @@ class _Service:
             notes=self.notes,
             forwarded=frozenset(self.forwarded - self.env.keys()),
         )
+        return with_unseen(found, Unseen(tuple(self.unseen)))
 
     def _unread(self, reason: str, node: Node | None) -> UnreadLaunch:
         return UnreadLaunch(self.name, self.source.file, (node or self.table).spot, reason)
@@ -181,14 +184,14 @@ class _Service:
             path = self._filled(entry)
             optional = isinstance(item, Table) and item.text("required") == "false"
             if self.folder is None or is_open(path.text):
-                self.notes.append(f"variables from {shown(path.text)[:80]} are not known, as it is not read")
+                self.unseen.append(f"the env_file {shown(path.text)[:80]}")
                 continue
             if optional and not (self.folder / path.text).is_file():
                 continue
             try:
                 settings = read_env_file(self.folder / path.text)
             except BadInput as error:
-                self.notes.append(f"env_file {path.text[:80]} is not read ({error.message})")
+                self.unseen.append(f"the env_file {path.text[:80]} ({error.message})")
                 continue
             for name, value, _ in settings:
                 self._put(name, None if value is None else Written(value, path.spot), path)

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -40,6 +41,8 @@ _DOCKERFILE = re.compile(r"(?:dockerfile|containerfile)(?:\..+)?", re.DOTALL)
 _SHEBANG = re.compile(
     r"#![ \t]*\S*?(?:/env[ \t]+(?:-S[ \t]*|\w+=\S*[ \t]+)*\S*?)?\b(?:sh|bash|dash|zsh|ksh|ash)(?:\s|\Z)"
 )
+# `$NAME`, `${NAME...}` of shells, Compose and systemd, `$(NAME)` of Kubernetes, `${NAME}` of Dockerfiles.
+_REFERENCE = re.compile(r"\$[{(]?([A-Za-z_][A-Za-z0-9_]*)")
 _HELP = frozenset(["-h", "--help"])
 _NO_LAUNCHES = (".dockerignore", ".env", ".envrc")
 
@@ -93,7 +96,9 @@ def find_launches(path: Path, given: Mapping[str, str]) -> list[Found]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadInput("is not UTF-8; save the file as UTF-8", file, line) from None
-    return [found for found in _read(kind, text, file, given, path.parent) if not _only_helps(found)]
+    launches = [found for found in _read(kind, text, file, given, path.parent) if not _only_helps(found)]
+    names = frozenset(_REFERENCE.findall(text)) if launches else frozenset()
+    return [replace(each, refers_to=names) if isinstance(each, FoundLaunch) else each for each in launches]
 
 
 def _only_helps(found: Found) -> bool:

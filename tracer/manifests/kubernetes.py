@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.launch.model import Unseen
 from pathtrace.tracer.launch.open_text import is_open
-from pathtrace.tracer.manifests.command import Written, launches_of, shell_text
+from pathtrace.tracer.manifests.command import Written, launches_of, shell_text, with_unseen
 from pathtrace.tracer.manifests.kubernetes_env import ContainerEnv
 from pathtrace.tracer.manifests.model import Found, UnreadLaunch
 from pathtrace.tracer.manifests.yaml_document import Source, mentions_server, read_documents
@@ -131,9 +132,10 @@ def _launches(container: Table, env: ContainerEnv, name: str) -> list[Found]:
         for key in ("command", "args", "env", "envFrom"):
             if key in container.repeated:
                 env.notes.append(f"`{key}` stands twice in the container; the last counts")
-        return launches_of(
+        found = launches_of(
             words, env.values, name=name, file=file, spot=container.spot, given=env.given, notes=env.notes
         )
+        return with_unseen(found, Unseen(tuple(env.missing)))
     except BadInput as error:
         if env.visits.left < 0:
             raise

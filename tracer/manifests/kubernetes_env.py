@@ -53,8 +53,6 @@ class ContainerEnv:
             self.visits.spend()
             if isinstance(item, Table) and item.text("name"):
                 self._set(item.text("name"), item)
-        for name in self.missing:
-            self.notes.append(f"variables from {name} are not known, as it is not in the file; give them with --env")
 
     def fill(self, written: Written) -> Written:
         """A word with its ``$(NAME)`` filled in."""

@@ -30,6 +30,7 @@ class FoundLaunch:
         words: where each word of ``launch.argv`` stands.
         variables: where each variable of ``launch.env`` is set.
         notes: what was taken for granted in reading it, a sentence each.
+        refers_to: variables that the file itself uses, as in ``$TP``: they are not there for the server alone.
     """
 
     name: str
@@ -39,6 +40,7 @@ class FoundLaunch:
     words: tuple[Spot, ...] = ()
     variables: Mapping[str, Spot] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    refers_to: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.launch.model import Unseen
 from pathtrace.tracer.launch.open_text import shown
-from pathtrace.tracer.manifests.command import Written, launches_of
+from pathtrace.tracer.manifests.command import Written, launches_of, with_unseen
 from pathtrace.tracer.manifests.model import Found, UnreadLaunch
 from pathtrace.tracer.manifests.pieces import part
 from pathtrace.tracer.manifests.unit_lines import Setting, service_settings
@@ -116,17 +117,21 @@ class _Unit:
         return frozenset(removed)
 
     def _notes(self, env: Mapping[str, Written], removed: frozenset[str], *, several: bool) -> Iterator[str]:
-        files = dict.fromkeys(shown(with_specifiers(each).text) for each in self.lists.get("EnvironmentFile", ()))
-        for path in files:
-            yield f"the variables from {path.removeprefix('-')} are not known, and may replace those of the unit"
-        passed = (
-            word.written.text for each in self.lists.get("PassEnvironment", ()) for word in words_of(each, self.file)
-        )
-        for name in dict.fromkeys(passed):
+        for name in sorted(self._passed()):
             if name not in env and name not in removed and name not in self.given:
                 yield f"{name} comes from the environment of systemd, which is not known; --env {name}=... states it"
         if several and self.type != "oneshot":
             yield "systemd takes several commands in ExecStart only with Type=oneshot, and refuses this unit"
+
+    def _passed(self) -> frozenset[str]:
+        """The variables of systemd's own environment that the unit takes over."""
+        lists = self.lists.get("PassEnvironment", ())
+        return frozenset(word.written.text for each in lists for word in words_of(each, self.file))
+
+    def _unseen(self) -> Unseen:
+        """The files that set further variables; they win over what the unit sets."""
+        files = dict.fromkeys(shown(with_specifiers(each).text) for each in self.lists.get("EnvironmentFile", ()))
+        return Unseen(tuple(f"the file {path.removeprefix('-')}" for path in files), replaces=True)
 
     def _launch(
         self, command: list[Word], env: Mapping[str, Written], removed: frozenset[str], notes: tuple[str, ...]
@@ -157,8 +162,9 @@ class _Unit:
             given=self.given,
             notes=notes,
             isolated=True,
+            forwarded=self._passed() - env.keys() - removed,
         )
-        return [_without(each, removed) for each in found]
+        return [_without(each, removed) for each in with_unseen(found, self._unseen())]
 
     def _in_login_shell(self, name: str, words: list[Written]) -> list[Found]:
         if not any("sglang" in word.text for word in words):
