@@ -1,13 +1,17 @@
 # make demo   environment, release 0.5.9, and the story the project began with
 # make test   environment and the tests
+# make test-live   the tests on real SGLang servers
 # make lint fuzz bench wheel-test clean
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 MODELS = tests/conformance/models
+# A process of the tests takes up to 2 GB.
+WORKERS ?= 2
+LIVE ?= live or live_all
 
-.PHONY: demo test lint fuzz bench wheel-test clean
+.PHONY: demo test test-live lint fuzz bench wheel-test clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.made:
@@ -33,7 +37,11 @@ demo: $(VENV)/.installed
 	  --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4
 
 test: $(VENV)/.installed-dev
-	$(BIN)/pytest -m "not slow" $(ARGS)
+	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS)
+
+# Servers of several releases on the CPU, with a torch of their own in the cache folder. LIVE=live runs the few of CI.
+test-live: $(VENV)/.installed-dev
+	$(BIN)/pytest -m "$(LIVE)" tests/live $(ARGS)
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/pytest -m fuzz --hypothesis-profile=fuzz $(ARGS)

@@ -16,7 +16,10 @@ import click
 
 from pathtrace import __version__
 from pathtrace.cli_check import check
+from pathtrace.cli_doctor import doctor
+from pathtrace.cli_env import env
 from pathtrace.cli_handoff import handoff
+from pathtrace.cli_log import log
 from pathtrace.cli_options import (
     LaunchCommand,
     TreesCommand,
@@ -30,6 +33,7 @@ from pathtrace.cli_options import (
     tree_option,
 )
 from pathtrace.cli_rules import config, rule, rules
+from pathtrace.cli_run import run
 from pathtrace.tracer.errors import BadInput
 
 if TYPE_CHECKING:
@@ -204,7 +208,7 @@ def sweep(
     ctx.exit(worst)
 
 
-for each in (check, handoff, rule, rules, config):
+for each in (check, handoff, rule, rules, config, run, env, log, doctor):
     cli.add_command(each)
 
 

@@ -50,7 +50,8 @@ def ordinary_decode(
     if _has_state(runner):
         raise NotSupported("the target keeps a recurrent state (mamba, linear attention) beside its KV cache")
     with_hidden = not worker.speculative_algorithm.is_standalone()
-    target = ordinary_target(runner, with_hidden, want_graphs)
+    # `verify` of the synchronous kind takes the rows of who is accepted from the hidden states, whoever reads them.
+    target = ordinary_target(runner, with_hidden, with_hidden or family is SYNCHRONOUS, want_graphs)
     missed = Missed(_rows(arguments, runner, with_hidden)) if warm else None
     state = DraftState(worker, attribute, missed, scheduler.tree_cache)
     kind = DecodeV2 if family is OVERLAP else DecodeV1

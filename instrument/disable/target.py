@@ -22,7 +22,7 @@ class OrdinaryTarget:
     Attributes:
         runner: the model runner.
         nothing: the tree's own value for "no speculative algorithm".
-        capture_mode: which hidden states it hands out: all, or none where the draft does not read them.
+        capture_mode: which hidden states it hands out: all, or none where nobody reads them.
         with_hidden: whether the draft reads them.
         graphs: name of the attribute that holds the graph runner.
         own_graphs: decode graphs without speculation; None where it runs without graphs.
@@ -69,21 +69,22 @@ class OrdinaryTarget:
             setattr(runner, self.graphs, kept[2])
 
 
-def ordinary_target(runner: Any, with_hidden: bool, want_graphs: bool) -> OrdinaryTarget:
+def ordinary_target(runner: Any, with_hidden: bool, hands_out: bool, want_graphs: bool) -> OrdinaryTarget:
     """The target of a worker; captures decode graphs where the server itself runs with graphs.
 
     Args:
         runner: the target's model runner, ready to serve.
-        with_hidden: whether the draft reads the target's hidden states, so that the graphs have to hand them out.
+        with_hidden: whether the draft reads the target's hidden states.
+        hands_out: whether they have to be handed out, for the draft or for whoever else looks at them.
         want_graphs: whether graphs are wanted at all.
     """
     graphs = next((name for name in RUNNERS if hasattr(runner, name)), RUNNERS[0])
     nothing = of_tree("speculative.spec_info", "SpeculativeAlgorithm").NONE
     modes = of_tree("model_executor.forward_batch_info", "CaptureHiddenMode")
-    target = OrdinaryTarget(runner, nothing, modes.FULL if with_hidden else modes.NULL, with_hidden, graphs)
+    target = OrdinaryTarget(runner, nothing, modes.FULL if hands_out else modes.NULL, with_hidden, graphs)
     existing = getattr(runner, graphs, None)
     if want_graphs and existing is not None and _captures(existing):
-        _capture(target, existing)
+        _capture(target, existing, hands_out)
     return target
 
 
@@ -92,7 +93,7 @@ def _captures(runner: Any) -> bool:
     return hasattr(runner, "capture") and "Eager" not in type(runner).__name__
 
 
-def _capture(target: OrdinaryTarget, existing: Any) -> None:
+def _capture(target: OrdinaryTarget, existing: Any, hands_out: bool) -> None:
     runner = target.runner
     arguments = runner.server_args
     began, before = time.perf_counter(), _free_mib(runner)
@@ -100,7 +101,7 @@ def _capture(target: OrdinaryTarget, existing: Any) -> None:
     try:
         # A backend of its own: graphs keep addresses of the backend's buffers, and the server's own are in use.
         attention = runner._get_attention_backend(init_new_workspace=True)
-        arguments.enable_return_hidden_states = target.with_hidden
+        arguments.enable_return_hidden_states = hands_out
         target.own_attention = attention
         with target.active():
             # Where the constructor takes no backend it takes the runner's, which is this one in here.

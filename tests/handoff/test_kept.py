@@ -48,13 +48,8 @@ def test_facts_are_worked_out_again_only_when_a_file_changed(folder: Path, monke
     early = "            batch_output = self.target_worker.forward_batch_generation("
     assert text.count(early) == 1
     lines = text[: text.index(early)].count("\n") + 1
-    path.write_text(
-        text.replace(
-            early,
-            f"            if len(model_worker_batch.seq_lens) > 64:\n                return GenerationBatchResult()\n{early}",
-        ),
-        "utf-8",
-    )
+    guard = "            if len(model_worker_batch.seq_lens) > 64:\n                return GenerationBatchResult()\n"
+    path.write_text(text.replace(early, guard + early), "utf-8")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     changed, again = facts(folder), facts(folder)
     assert len(worked_out) == 2

@@ -92,6 +92,8 @@ def strip_prefixes(words: list[str], around: Surroundings) -> list[str]:
             if inner is words:
                 break
             words = inner
+        elif name == "pathtrace" and words[1:2] == ["run"] and "--" in words:
+            words = around.take_settings(words[words.index("--") + 1 :])
         elif name in PREFIXES:
             options, words = _take_options(name, PREFIXES[name], words[1:])
             words = _apply(name, options, words, around)

@@ -116,6 +116,11 @@ def _probe(interpreter: str, name: str) -> Found | None:
             capture_output=True,
             timeout=_TIMEOUT_S,
         )
+    except subprocess.TimeoutExpired as error:
+        raise BadInput(
+            f"the interpreter did not say within {_TIMEOUT_S} s where {name} is; give the tree with --sglang",
+            interpreter,
+        ) from error
     except (OSError, subprocess.SubprocessError) as error:
         raise BadInput(f"the interpreter could not be run: {error}", interpreter) from error
     for line in done.stdout.decode("utf-8", "replace").splitlines():
