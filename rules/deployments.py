@@ -53,7 +53,12 @@ def judge_deployments(
             comments=tuple(each for comment in comments for each in _without(comment, used)),
             asked=frozenset(rule.code for rule in rules),
         )
-        checked[0] = _with_more(checked[0], UnusedSuppression().check(unused))
+        more = [
+            each
+            for each in UnusedSuppression().check(unused)
+            if fingerprint(each, answered[0].deployment.name) not in baseline
+        ]
+        checked[0] = _with_more(checked[0], more)
     return tuple(checked)
 
 

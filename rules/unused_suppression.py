@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from pathtrace.rules.suppressions import Suppression
 from pathtrace.tracer.answer import Finding, Site
 
 _COMMENT = Suppression("run.sh", 3, ("PT102",), "kept for the old cluster", frozenset({3, 4}))
+_CODE = re.compile(r"PT\d{3}")
 _ASKED = frozenset({"PT102", "PT401"})
 
 
@@ -38,6 +40,10 @@ class UnusedSuppression(Rule):
     INVALID = (
         (launch(comments=(_COMMENT,), asked=_ASKED), "this comment suppresses PT102, which is not found here"),
         (
+            launch(comments=(replace(_COMMENT, codes=("DEAD-VARIABLE",)),), asked=_ASKED),
+            "this comment names DEAD-VARIABLE, which is no rule: write its code, as in ignore[PT101]",
+        ),
+        (
             launch(comments=(replace(_COMMENT, codes=()),), asked=_ASKED),
             "this comment names no rule, and suppresses nothing: write ignore[PT101]",
         ),
@@ -49,6 +55,11 @@ class UnusedSuppression(Rule):
             at = Site(each.file, each.line)
             if not each.codes:
                 text = "this comment names no rule, and suppresses nothing: write ignore[PT101]"
+                yield Finding(self.code, text, at=at)
+                continue
+            unheard = [code for code in each.codes if not _CODE.fullmatch(code)]
+            if unheard:
+                text = f"this comment names {', '.join(unheard)}, which is no rule: write its code, as in ignore[PT101]"
                 yield Finding(self.code, text, at=at)
             elif subject.asked.issuperset(each.codes):
                 text = f"this comment suppresses {', '.join(each.codes)}, which is not found here"

@@ -12,7 +12,7 @@ from pathtrace.tracer.chain import Slice, deciding_variables
 from pathtrace.tracer.changes import candidates, search
 from pathtrace.tracer.check import CheckRequest
 from pathtrace.tracer.dependencies import Dependencies
-from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.errors import BadInput, UnreadableLaunch
 from pathtrace.tracer.eval.operators import show
 from pathtrace.tracer.eval.values import ABSENT, Instance
 from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
@@ -79,12 +79,12 @@ def _open_names(launch: Launch) -> tuple[str, ...]:
     """Arguments whose values are not written out.
 
     Raises:
-        BadInput: more than values is left out, so that any argument may have been given.
+        UnreadableLaunch: more than values is left out, so that any argument may have been given.
     """
     found = [(text, _ARGUMENT.match(text)) for text in launch.open_kwargs]
     for text, match in found:
         if match is None:
-            raise BadInput(f"the launch leaves arguments out ({text!r}), which may decide; give all of them")
+            raise UnreadableLaunch(f"the launch leaves arguments out ({text!r}), which may decide; give all of them")
     return tuple(match[1] for _text, match in found if match is not None)
 
 

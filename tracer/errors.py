@@ -25,3 +25,7 @@ class BadInput(Exception):
             return self.message
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{place}: {self.message}"
+
+
+class UnreadableLaunch(BadInput):
+    """One launch that cannot be asked about, because it leaves out what may decide; others of its file can be."""

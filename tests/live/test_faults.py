@@ -129,8 +129,9 @@ def test_two_servers_at_once(environment: Callable[[str], Environment], tmp_path
         assert runs[0] != runs[1]
 
 
-def test_neither_home_nor_cache_can_be_written(start: StartServer) -> None:
-    # Nobody can make a folder below a device, not even root.
+def test_neither_home_nor_cache_can_be_written(start: StartServer, tmp_path: Path) -> None:
+    # Nobody can make a folder below a device, not even root. SGLang itself does not start without a cache.
     nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "PATHTRACE_CACHE_DIR"), "/dev/null/none")
-    server = start(V2_NATIVE, Start("run", own_env=nowhere))
+    its_own = {"SGLANG_CACHE_DIR": str(tmp_path / "cache")}
+    server = start(V2_NATIVE, Start("run", env=its_own, own_env=nowhere))
     server.wait_until_said("pathtrace: confirmed: EAGLEWorkerV2 ")

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.launch.model import Unseen
 from pathtrace.tracer.launch.open_text import opened
 from pathtrace.tracer.manifests.model import Found, FoundLaunch, Spot, UnreadLaunch
 from pathtrace.tracer.manifests.shell import launches_in_shell
@@ -169,6 +170,19 @@ def test_what_is_printed_written_or_never_runs_is_no_launch(script: str) -> None
 )
 def test_what_is_taken_for_granted_is_said(script: str, note: str) -> None:
     assert note in one(script).notes
+
+
+@pytest.mark.parametrize(
+    ("script", "unseen"),
+    [
+        ("source ./env.sh\nRUN", Unseen(("`source ./env.sh` in line 1",))),
+        ("RUN\n. ./env.sh", None),
+        # An environment of Python's sets PATH.
+        (". venv/bin/activate\nRUN", None),
+    ],
+)
+def test_what_is_sourced_before_may_set_any_variable(script: str, unseen: Unseen | None) -> None:
+    assert one(script).launch.unseen == unseen
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,18 @@ def test_a_word_that_may_be_any_flags_is_undecided_at_its_place(project: Project
     assert only.startswith("run.sh:4:3: PT108 ") and "--env EXTRA=" in only
 
 
+def test_a_call_that_leaves_its_arguments_out_does_not_hide_the_other_launches(project: Project) -> None:
+    call = 'import sglang\n\nsglang.Engine(**KW)\nsglang.Engine(model_path="m", speculative_algorithm="NGRAM")\n'
+    done = project.check(project.write("serve.py", call), "--select", "PT104,PT108")
+    assert done.exit_code == 1
+    assert "undecided" in done.stdout and "NGRAMWorker" in done.stdout
+
+
+def test_a_variable_that_the_script_itself_uses_is_not_dead(project: Project) -> None:
+    own = SCRIPT.replace("SGLANG_NO_SUCH=1", "SGLANG_TP=1").replace("--max-running", "--tp $SGLANG_TP --max-running")
+    assert not any("PT102" in line for line in project.lines(project.write("run.sh", own)))
+
+
 def test_files_without_a_launch_are_no_error(project: Project) -> None:
     project.write("a.yaml", "sglang: 1\n")
     project.write("b.txt", "sglang\n")
@@ -273,6 +285,13 @@ def test_a_comment_that_lets_nothing_pass_is_found(project: Project) -> None:
     ]
     only_one = project.check("run.sh", "--select", "PT102,PT401")
     assert "PT106" not in only_one.stdout  # a rule that was not asked for may well find it
+
+
+def test_a_comment_that_names_no_rule_s_code_is_found(project: Project) -> None:
+    script = SCRIPT.replace("NO_SUCH=1", "NO_SUCH=1  # pathtrace: ignore[dead-variable]")
+    found = project.lines(project.write("run.sh", script))
+    assert any("PT401" in line and "DEAD-VARIABLE" in line for line in found)
+    assert any("PT102" in line for line in found)
 
 
 def test_a_refusal_that_is_let_pass_is_no_failure(project: Project) -> None:

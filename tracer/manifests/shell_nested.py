@@ -125,6 +125,8 @@ def starting_state(given: Mapping[str, str], around: Surroundings, spots: Mappin
 def run_source(walker: Walker, fields: Sequence[Field], spot: Spot) -> Outcome:
     what = " ".join(shown(each.text) for each in fields)[:80]
     walker.state.source()
+    if not what.endswith("bin/activate"):  # sets PATH, and nothing of SGLang
+        walker.search.unseen.append(f"`{what}` in line {spot.line}")
     walker.notes = joined(
         walker.notes, (f"line {spot.line} runs `{what}`, which is not followed: it may set variables otherwise",)
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.launch.calls import engine_call
-from pathtrace.tracer.launch.model import Launch
+from pathtrace.tracer.launch.model import Launch, Unseen
 from pathtrace.tracer.launch.open_text import is_open, shown, sources_of
 from pathtrace.tracer.launch.program import PythonCode, basename, is_python, recognise, scan
 from pathtrace.tracer.launch.surroundings import Surroundings
+from pathtrace.tracer.manifests.command import with_unseen
 from pathtrace.tracer.manifests.model import Found, FoundLaunch, Spot, UnreadLaunch
 from pathtrace.tracer.manifests.shell_state import Budget, Field, State, joined
 
@@ -27,6 +28,7 @@ class Search:
     given: Mapping[str, str]
     budget: Budget
     found: list[Found] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
 
     def add(self, found: Found) -> None:
         """Keep a launch."""
@@ -36,7 +38,7 @@ class Search:
                 self.file,
                 found.spot.line,
             )
-        self.found.append(found)
+        self.found += with_unseen([found], Unseen(tuple(self.unseen)))
 
 
 @dataclass(frozen=True)

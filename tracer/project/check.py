@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathtrace.tracer.answer import Alternative, Answer, Condition, Site
 from pathtrace.tracer.check import CheckRequest, check
-from pathtrace.tracer.errors import BadInput
+from pathtrace.tracer.errors import BadInput, UnreadableLaunch
 from pathtrace.tracer.launch.environment import merge_environment
 from pathtrace.tracer.launch.parse import parse_launch
 from pathtrace.tracer.manifests.model import UnreadLaunch
@@ -97,11 +97,7 @@ def _answer(
 ) -> Answer:
     found = deployment.found
     if isinstance(found, UnreadLaunch):
-        return Answer(
-            outcome="undecided",
-            tree=tree.info,
-            alternatives=(Alternative(Condition(found.reason), "undecided"),),
-        )
+        return _unread(tree, found.reason)
     launch = parse_launch(deployment.launch) if found is None else found.launch
     env = tuple(f"{name}={value}" for name, value in deployment.env.items())
     env_file = Path(deployment.env_file) if deployment.env_file else None
@@ -118,5 +114,14 @@ def _answer(
         cache=cache,
         python=python,
     )
-    answer = check(request)
+    try:
+        answer = check(request)
+    except UnreadableLaunch as problem:
+        if found is None:
+            raise
+        return _unread(tree, problem.message)
     return answer if found is None else replace(answer, notes=(*found.notes, *answer.notes))
+
+
+def _unread(tree: Tree, reason: str) -> Answer:
+    return Answer(outcome="undecided", tree=tree.info, alternatives=(Alternative(Condition(reason), "undecided"),))
