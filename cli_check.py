@@ -30,6 +30,7 @@ from pathtrace.cli_options import (
 if TYPE_CHECKING:
     from pathtrace.tracer.answer import Answer
     from pathtrace.tracer.change.given import Change
+    from pathtrace.tracer.errors import BadInput
     from pathtrace.tracer.project.check import Answered, Checked
     from pathtrace.tracer.project.model import Deployment, Project
 
@@ -146,13 +147,14 @@ def _written(files: tuple[str, ...], change: Change, options: Mapping[str, Any],
     here = Path.cwd()
     project = nearest_project(here) if files else find_project(here)
     hooks: tuple[str, ...] = ()
+    problems: tuple[BadInput, ...] = ()
     if files:
         from pathtrace.tracer.project.model import Deployment
         from pathtrace.tracer.project.select import select
 
         shared = _overridden(Deployment("", ()) if project is None else project.shared, options, given)
         selected = select(files, project, shared, _stated(shared, options))
-        deployments, hooks = selected.deployments, selected.hooks
+        deployments, hooks, problems = selected.deployments, selected.hooks, selected.problems
         change = replace(change, patches=(*change.patches, *selected.patches), files=selected.tree_files)
         if not deployments:
             click.echo(f"no SGLang launch in {', '.join(files[:3])}{', ...' if len(files) > 3 else ''}", err=True)
@@ -181,7 +183,9 @@ def _written(files: tuple[str, ...], change: Change, options: Mapping[str, Any],
         )
         checked = _judged(answered, rules, change, options, hooks)
         render_project(checked, options["output_format"], stream)
-    return max((each.exit_code for each in checked), default=0)
+    for problem in problems:
+        click.echo(f"pathtrace: error: {problem}", err=True)
+    return 2 if problems else max((each.exit_code for each in checked), default=0)
 
 
 def _overridden(shared: Deployment, options: Mapping[str, Any], given: Sequence[str]) -> Deployment:

@@ -43,4 +43,5 @@ def show() -> None:
 
     from pathtrace.tracer.project.find import find_project
 
-    click.echo(json.dumps(asdict(find_project(Path.cwd())), indent=2))
+    # The words and variables of a launch that stands in a file hold sets.
+    click.echo(json.dumps(asdict(find_project(Path.cwd())), indent=2, default=sorted))

@@ -119,7 +119,7 @@ def _alike(handoff: Handoff) -> list[Line]:
     twins = [role for role in handoff.functions if not role.on_path]
     if not twins and not handoff.look_alikes:
         return []
-    lines = [line(Piece("Looks alike, and this worker never runs it", "head"))]
+    lines = [line(Piece("Looks alike, and is not on this worker's path as far as it is followed", "head"))]
     lines += [_function(role) for role in twins]
     by_function: dict[tuple[str, str], list[Site]] = {}
     for site in handoff.look_alikes:

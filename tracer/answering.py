@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from pathtrace.tracer.answer import Answer, Assumption, Expect, LogLine, Place, Refusal, Scalar
+from pathtrace.tracer.answer import Alternative, Answer, Assumption, Condition, Expect, LogLine, Place, Refusal, Scalar
 from pathtrace.tracer.chain import Slice, deciding_variables
 from pathtrace.tracer.changes import candidates, search
 from pathtrace.tracer.check import CheckRequest
@@ -19,6 +19,7 @@ from pathtrace.tracer.evaluation import Evaluated, Evaluator, Inputs
 from pathtrace.tracer.facts import FACTS, parse_facts
 from pathtrace.tracer.ignored import ignored
 from pathtrace.tracer.launch.model import Launch
+from pathtrace.tracer.launch.open_text import is_open, waits_for
 from pathtrace.tracer.launch_files import LaunchFiles
 from pathtrace.tracer.stages import resolved_view_of
 from pathtrace.tracer.unseen import evaluate_unseen
@@ -128,6 +129,7 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> An
         assumptions=_assumptions(request, done, evaluator.files),
         notes=_notes(request, evaluator, done),
     )
+    made = _with_open_refusals(made, done)
     edits = candidates(done, decisions, chain.texts)
     deciding = frozenset(deciding_variables(decisions))
     made = replace(made, ignored=ignored(evaluator, done, request.environment.sources, deciding))
@@ -140,6 +142,31 @@ def describe(request: CheckRequest, evaluator: Evaluator, done: Evaluated) -> An
         changes, note = search(evaluator, edits, done, wanted)
         made = replace(made, changes=changes, changes_note=note)
     return made
+
+
+def _with_open_refusals(made: Answer, done: Evaluated) -> Answer:
+    """A refusal that hangs on a variable which nobody states is a possible result, not a remark."""
+    environ = done.inputs.environ.values()
+    needs = {f"--env {name}=..." for name in done.inputs.perhaps}
+    needs |= {need for value in environ if is_open(value) for need in waits_for(value)}
+    if made.outcome not in ("worker", "none") or not needs:
+        return made
+    open_ = [each for each in made.possible_refusals if not needs.isdisjoint(each.when.supply)]
+    if not open_:
+        return made
+    supply = tuple(dict.fromkeys(need for each in open_ for need in each.when.supply if need in needs))
+    otherwise = Alternative(Condition("otherwise", supply), made.outcome, made.worker, made.event_loop)
+    return replace(
+        made,
+        outcome="undecided",
+        worker=None,
+        event_loop=None,
+        alternatives=(
+            otherwise,
+            *(Alternative(replace(each.when, supply=supply), "refused", refusal=each.refusal) for each in open_),
+        ),
+        possible_refusals=tuple(each for each in made.possible_refusals if each not in open_),
+    )
 
 
 def resolved_fields(done: Evaluated) -> dict[str, Scalar]:

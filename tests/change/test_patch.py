@@ -54,6 +54,20 @@ def test_lines_of_the_tree_before_and_after_the_change() -> None:
     assert lines(diff(BEFORE, CHANGED), CHANGED) == (10, 19, 25)
 
 
+def test_lines_put_at_the_end_are_known_again_where_they_stand() -> None:
+    """The three lines of context fit the file before and after it; the added lines only after."""
+    longer = [*BEFORE, "new", "newer"]
+    assert lines(diff(BEFORE, longer), longer) == (31, 32)
+    assert lines(diff(BEFORE, longer)) == (30,)
+
+
+def test_a_hunk_without_context_is_found_where_its_lines_are() -> None:
+    longer = [*BEFORE[:20], "put in", *BEFORE[20:]]
+    data = f"--- a/{PATH}\n+++ b/{PATH}\n@@ -20,0 +21 @@\n+put in\n".encode()
+    assert lines(data, longer) == (21,)
+    assert lines(data) == (20,)
+
+
 @given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=12), st.lists(st.sampled_from(["a", "b", "c"]), max_size=12))
 def test_what_difflib_writes_is_read(before: list[str], after: list[str]) -> None:
     data = diff(before, after)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
@@ -171,6 +172,30 @@ def test_a_bad_file_is_named_with_its_line(project: Project, name: str, data: by
     (project.folder / name).write_bytes(data)
     result = project.check(name)
     assert result.exit_code == 2 and says in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_read_does_not_hide_what_is_found_in_others(project: Project) -> None:
+    script, broken = project.write("run.sh", SCRIPT), project.write("broken.yaml", "# sglang\na: [")
+    result = project.check(broken, script, "--output-format", "concise")
+    assert result.exit_code == 2
+    assert "run.sh:2:8: PT102" in result.stdout
+    assert "broken.yaml" in result.stderr
+
+
+def test_a_link_that_leads_back_to_itself_is_one_sentence(project: Project) -> None:
+    (project.folder / "a.sh").symlink_to("b.sh")
+    (project.folder / "b.sh").symlink_to("a.sh")
+    result = project.check("a.sh")
+    assert result.exit_code == 2 and "a.sh: " in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_the_json_of_deployments_is_what_its_schema_says(project: Project) -> None:
+    report = json.loads(project.check(project.write("run.sh", SCRIPT), "--output-format", "json").stdout)
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "json-schema.json").read_text("utf-8"))
+    jsonschema.validate(report, {**schema["$defs"]["deployments"], "$defs": schema["$defs"]})
+    own = {"name", "file", "line"}
+    for each in report["deployments"]:
+        jsonschema.validate({key: value for key, value in each.items() if key not in own}, schema)
 
 
 # ---------------------------------------------------------------- deployments that name a file

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -38,12 +39,19 @@ def run(
     )
 
 
+def _signals_as_ever() -> None:
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def running(
     steps: Sequence[Sequence[Any]], *launch: str, options: Sequence[str] = (), **given: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A run that goes on; it is killed at the end, whatever happens."""
     given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **given}
+    # Whoever runs the tests in the background has them ignore some signals, and a child inherits that.
+    given = {"preexec_fn": _signals_as_ever, **given}
     process = subprocess.Popen(run_command(steps, *launch, options=options), **given)
     try:
         yield process

@@ -66,6 +66,15 @@ def test_the_variable_that_decides(
     assert workers(ask(tree("0.5.9"), launch(unseen, env), given)) == possible
 
 
+def test_a_refusal_that_hangs_on_such_a_variable_is_a_possible_result(tree: Callable[[str], Tree]) -> None:
+    """server_args.py:2380 of 0.5.9 refuses a topk of 4 where the variable is set."""
+    topk_4 = [{"1": "4", "4": "8"}.get(word, word) if at > 7 else word for at, word in enumerate(EAGLE3)]
+    answer = ask(tree("0.5.9"), replace(parse_launch(topk_4), unseen=CONFIG_MAP, outside="given"))
+    assert answer.outcome == "undecided"
+    assert {each.outcome for each in answer.alternatives} == {"worker", "refused"}
+    assert workers(answer) == {"EAGLEWorker"}
+
+
 def test_the_answer_says_what_to_give_and_who_may_set_it(tree: Callable[[str], Tree]) -> None:
     answer = ask(tree("0.5.9"), launch(CONFIG_MAP))
     assert {name for each in answer.alternatives for name in each.when.supply} == {"--env SGLANG_ENABLE_SPEC_V2=..."}

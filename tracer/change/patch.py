@@ -104,22 +104,29 @@ def _in_tree(path: str) -> str | None:
 
 
 def _changed(hunk: Hunk, lines: list[str], shown: str) -> list[int]:
-    """The lines of a hunk in the tree's file, which may be the one before the change or after it."""
+    """The lines of a hunk in the tree's file, which may be the one before the change or after it.
+
+    Where both fit, the side counts of which more lines are found: a hunk that only adds says nothing of the file
+    before it but its context, if it has any.
+    """
     parts = [each for each in hunk if each.is_context or each.is_added or each.is_removed]
     before = [(each, each.source_line_no) for each in parts]
     after = [(each, each.target_line_no) for each in parts]
-    for numbered in (before, after):
+    fitting: list[tuple[int, list[int]]] = []
+    for numbered, start in ((before, hunk.source_start), (after, hunk.target_start)):
         held = [(each, number) for each, number in numbered if number is not None]
         if all(_line(lines, number) == each.value.rstrip("\r\n") for each, number in held):
-            return _beside(numbered)
+            fitting.append((len(held), _beside(numbered, start)))
+    if fitting:
+        return max(fitting, key=lambda side: side[0])[1]
     number = next((number for _each, number in (*before, *after) if number is not None), None)
     raise BadInput("this hunk does not fit the tree, neither as it is nor as applied", shown, number)
 
 
-def _beside(numbered: list[tuple[Line, int | None]]) -> list[int]:
+def _beside(numbered: list[tuple[Line, int | None]], start: int) -> list[int]:
     """Changed lines that the file has; where it has none of a run of them, the line that they follow."""
     found: list[int] = []
-    before = 1
+    before = max(1, start)
     for is_context, run in groupby(numbered, key=lambda item: item[0].is_context):
         numbers = [number for _each, number in run if number is not None]
         if not is_context:

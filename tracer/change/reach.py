@@ -81,6 +81,13 @@ class Reach:
         return {place: each for worker in self.loaded for place, each in self.of_worker(*worker).items()}
 
     @cached_property
+    def files_of_loaded(self) -> tuple[str, ...]:
+        """The files of the loaded classes, and behind them those of their bases, nearest first."""
+        found = [cls for worker in sorted(self.loaded) if (cls := self.find(*worker)) is not None]
+        lines = [each.file for cls in found for each in self.line(cls)[1:]]
+        return tuple(dict.fromkeys([*(cls.file for cls in found), *lines]))
+
+    @cached_property
     def of_others(self) -> frozenset[Place]:
         """What some other worker reaches."""
         return frozenset(place for worker in self.workers - self.loaded for place in self.of_worker(*worker))

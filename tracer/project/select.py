@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pathtrace.tracer.errors import BadInput
 from pathtrace.tracer.project.files import deployments_in
 from pathtrace.tracer.project.model import Deployment, Project
 
@@ -22,12 +23,14 @@ class Selected:
         patches: patches of the tree.
         tree_files: files of the tree.
         hooks: Python files outside of the tree.
+        problems: files that cannot be read, where others can.
     """
 
     deployments: tuple[Deployment, ...]
     patches: tuple[str, ...] = ()
     tree_files: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
+    problems: tuple[BadInput, ...] = ()
 
 
 def select(files: Sequence[str], project: Project | None, shared: Deployment, given: Mapping[str, str]) -> Selected:
@@ -43,23 +46,37 @@ def select(files: Sequence[str], project: Project | None, shared: Deployment, gi
         given: variables that are stated for scripts and manifests.
 
     Raises:
-        BadInput: a file that cannot be read.
+        BadInput: a file cannot be read, and no other holds a launch.
     """
     listed = project.deployments if project is not None else ()
     trees = [Path(each.sglang).resolve() for each in (shared, *listed) if os.path.isdir(each.sglang)]
     patches, tree_files, hooks = [], [], []
+    problems: list[BadInput] = []
     found: list[Deployment] = []
     for file in files:
-        path = Path(file).resolve()
+        path = _resolved(file)
         if file.endswith(PATCHES):
             patches.append(file)
         elif file.endswith(".py") and any(path.is_relative_to(each) for each in trees):
             tree_files.append(file)
         else:
-            own = [each for each in listed if each.file and Path(each.file).resolve() == path]
+            own = [each for each in listed if each.file and _resolved(each.file) == path]
             if file.endswith(".py"):
                 hooks.append(file)
-            found += own or deployments_in(Path(file), shared, given)
+            try:
+                found += own or deployments_in(Path(file), shared, given)
+            except BadInput as problem:
+                problems.append(problem)
+    if problems and not found:
+        raise problems[0]
     if patches or tree_files or hooks:
         found += [each for each in listed if each not in found]
-    return Selected(tuple(found), tuple(patches), tuple(tree_files), tuple(hooks))
+    return Selected(tuple(found), tuple(patches), tuple(tree_files), tuple(hooks), tuple(problems))
+
+
+def _resolved(file: str) -> Path:
+    """Where a file really lies; of a link that leads back to itself, where it is named."""
+    try:
+        return Path(file).resolve()
+    except (OSError, RuntimeError):
+        return Path(os.path.abspath(file))
