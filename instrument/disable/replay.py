@@ -7,12 +7,29 @@ whatever contexts and layers this worker has.
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pathtrace.instrument.disable.missed import Gap
 from pathtrace.instrument.disable.running import of_tree, torch
+
+
+def last_token(drafted: Any) -> str:
+    """The field of a draft input that holds the token which each request feeds next."""
+    return "bonus_tokens" if hasattr(drafted, "bonus_tokens") else "verified_id"
+
+
+@contextlib.contextmanager
+def standing_in(worker: Any, attribute: str, stand_in: Any) -> Iterator[None]:
+    """Within it, ``stand_in`` is the worker's target worker."""
+    target = getattr(worker, attribute)
+    setattr(worker, attribute, stand_in)
+    try:
+        yield
+    finally:
+        setattr(worker, attribute, target)
 
 
 class Replayed:
@@ -50,21 +67,17 @@ def catch_up(
         tokens: the missed tokens, as ``Missed.taken`` gives them.
         hidden: the hidden states, likewise.
     """
-    target = getattr(worker, attribute)
     device = batch.seq_lens.device
     chosen = torch().tensor(gap.members, dtype=torch().int64, device=device)
     drafted = batch.spec_info
-    bonus = (drafted.bonus_tokens if hasattr(drafted, "bonus_tokens") else drafted.verified_id)[chosen]
+    bonus = getattr(drafted, last_token(drafted))[chosen]
     part = _prefill_of(batch, gap, chosen, tokens, worker)
     said = of_tree("layers.logits_processor", "LogitsProcessorOutput")(next_token_logits=None, hidden_states=hidden)
     result = of_tree("managers.utils", "GenerationBatchResult")(logits_output=said, next_token_ids=bonus)
-    setattr(worker, attribute, Replayed(target, result))
-    try:
+    with standing_in(worker, attribute, Replayed(getattr(worker, attribute), result)):
         # Overlap workers hand the draft input on in the result, synchronous ones in the batch.
         handed_on = own(part).next_draft_input
-        return part.spec_info if handed_on is None else handed_on
-    finally:
-        setattr(worker, attribute, target)
+    return part.spec_info if handed_on is None else handed_on
 
 
 def _prefill_of(batch: Any, gap: Gap, chosen: Any, tokens: Any, worker: Any) -> Any:

@@ -12,6 +12,7 @@ import inspect
 from typing import Any
 
 from pathtrace.instrument.disable.draft_state import DraftState, zeros
+from pathtrace.instrument.disable.replay import last_token, standing_in
 from pathtrace.instrument.disable.running import of_tree, torch
 from pathtrace.instrument.disable.target import OrdinaryTarget
 
@@ -96,13 +97,12 @@ class DecodeV1:
 
     def _verify(self, batch: Any, roots: Any, before: dict[str, Any]) -> tuple[Any, Any, bool]:
         worker, attribute = self._worker, self._attribute
-        target_worker = getattr(worker, attribute)
-        decoding = Decoding(target_worker, self.target)
+        decoding = Decoding(getattr(worker, attribute), self.target)
         batch.spec_info = roots
-        setattr(worker, attribute, decoding)
+        arguments = (batch, roots) if "spec_info" in inspect.signature(worker.verify).parameters else (batch,)
         try:
-            takes_roots = "spec_info" in inspect.signature(worker.verify).parameters
-            logits, verified, *_batch, used_graph = worker.verify(batch, roots) if takes_roots else worker.verify(batch)
+            with standing_in(worker, attribute, decoding):
+                logits, verified, *_batch, used_graph = worker.verify(*arguments)
         except Exception as problem:
             if decoding.has_run:
                 raise CannotUndo from problem
@@ -111,8 +111,6 @@ class DecodeV1:
             for name, value in before.items():
                 setattr(batch, name, value)
             raise
-        finally:
-            setattr(worker, attribute, target_worker)
         return logits, verified, used_graph
 
     def _roots(self, batch: Any, fed: Any) -> Any:
@@ -162,8 +160,3 @@ class DecodeV1:
             if hasattr(verified, per_request):
                 setattr(result, per_request, getattr(verified, per_request))
         return result
-
-
-def last_token(drafted: Any) -> str:
-    """The field of a draft input that holds the token which each request feeds next."""
-    return "bonus_tokens" if hasattr(drafted, "bonus_tokens") else "verified_id"
