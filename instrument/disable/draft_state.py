@@ -84,7 +84,8 @@ class DraftState:
         Args:
             own: the worker's own step.
         """
-        if self._missed is None:
+        # Asked before every step that speculates, and nearly always in vain.
+        if self._missed is None or self._missed.is_empty:
             return
         rids = [request.rid for request in batch.reqs]
         gap = self._missed.gap(rids)

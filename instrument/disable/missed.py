@@ -46,6 +46,11 @@ class Missed:
         """How many positions are held."""
         return sum(map(len, self._rows.values()))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was noted since it was cleared last."""
+        return self._used == 0
+
     def has_room(self, size: int) -> bool:
         """Whether one more step over ``size`` requests fits."""
         return self._used + size <= self.capacity

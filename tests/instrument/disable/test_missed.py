@@ -93,6 +93,16 @@ def test_what_is_given_up_is_counted() -> None:
     assert (missed.dropped, missed.positions, missed.has_room(8)) == (2, 0, True)
 
 
+def test_it_is_empty_until_something_is_noted_and_again_once_it_is_cleared() -> None:
+    missed = Missed(4)
+    assert missed.is_empty
+    note(missed, {"a": "a1"})
+    missed.forget(["a"])
+    assert not missed.is_empty, "its rows are taken until it is cleared"
+    missed.clear()
+    assert missed.is_empty
+
+
 def test_a_draft_that_reads_no_hidden_states_gets_none() -> None:
     missed = Missed(4)
     missed.add(["a"], Column(["a1"]), None)
